@@ -1,0 +1,1 @@
+"""sassay.isa.probe"""
