@@ -647,6 +647,13 @@ class Terms:
             b = b.args[2]
         return a if a is b else self.make("ite", (condition, a, b), None, a.width)
 
+    def constant_part(self, term: Term) -> int:
+        """The constant that a bitwise term's normal form is flipped by; 0 for other terms."""
+        if term.op != "anf":
+            return 0
+        rows, masks = cast("tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]", term.data)
+        return masks[0] if rows and rows[0] == () else 0
+
     def is_negated(self, condition: Term) -> bool:
         """Whether a predicate's normal form carries a constant 1: exactly one of p and not p does."""
         if condition.op != "anf":

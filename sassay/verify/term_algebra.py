@@ -1,0 +1,200 @@
+"""The algebra of operations over terms: what turns an operation's one definition into a formula.
+
+Floating point is uninterpreted, by operation, format, rounding and modes, with the rewrites below; each holds for every bit pattern under the
+rules of `FloatOp` (one canonical NaN in f32 and narrower; f64 keeps NaN payloads, so its operations neither commute nor move signs) and is
+checked against the concrete interpreter in the tests:
+
+- a - b is a + (-b); addition, multiplication, minimum, maximum and equality commute;
+- signs of factors are gathered on the first factor: (-a) * b = a * (-b), (-a) * (-b) = a * b, the same inside fma;
+- fma(a, 1, c) is a + c;
+- comparisons are brought to LT, LE, EQ, NE and NUM or the negation of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from sassay.isa.semantics.algebra import Exchange, FloatOp, Opaque, width_of
+from sassay.verify.terms import Term, Terms
+
+_ONE = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "f64": 0x3FF0000000000000}
+_SWAPPED = {"GT": "LT", "GE": "LE", "GTU": "LTU", "GEU": "LEU"}
+_NEGATED = {"LEU": "GT", "LTU": "GE", "EQU": "NE", "NEU": "EQ", "NAN": "NUM"}
+
+
+class TermAlgebra:
+    """`sassay.isa.semantics.algebra.Algebra` with terms as values."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+
+    def const(self, value: int, w: int) -> Term:
+        return self.terms.const(value, w)
+
+    def add(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.add(a, b)
+
+    def sub(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.sub(a, b)
+
+    def neg(self, a: Term, w: int) -> Term:
+        return self.terms.neg(a)
+
+    def mul(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.mul(a, b)
+
+    def and_(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.and_(a, b)
+
+    def or_(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.or_(a, b)
+
+    def xor(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.xor(a, b)
+
+    def not_(self, a: Term, w: int) -> Term:
+        return self.terms.not_(a)
+
+    def shl(self, a: Term, n: Term, w: int) -> Term:
+        return self.terms.shl(a, n)
+
+    def lshr(self, a: Term, n: Term, w: int) -> Term:
+        return self.terms.lshr(a, n)
+
+    def ashr(self, a: Term, n: Term, w: int) -> Term:
+        return self.terms.ashr(a, n)
+
+    def extract(self, a: Term, high: int, low: int, w: int) -> Term:
+        return self.terms.extract(a, high, low)
+
+    def concat(self, high: Term, low: Term, high_width: int, low_width: int) -> Term:
+        return self.terms.concat(high, low)
+
+    def zext(self, a: Term, w: int, to: int) -> Term:
+        return self.terms.zext(a, to)
+
+    def sext(self, a: Term, w: int, to: int) -> Term:
+        return self.terms.sext(a, to)
+
+    def eq(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.eq(a, b)
+
+    def ult(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.ult(a, b)
+
+    def ule(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.ule(a, b)
+
+    def slt(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.slt(a, b)
+
+    def sle(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.sle(a, b)
+
+    def ite(self, p: Term, a: Term, b: Term, w: int) -> Term:
+        return self.terms.ite(p, a, b)
+
+    def clz(self, a: Term, w: int) -> Term:
+        if a.is_const:
+            return self.terms.const(w - a.value.bit_length(), w)
+        return self.terms.opaque("clz", (a,), w)
+
+    def popcount(self, a: Term, w: int) -> Term:
+        if a.is_const:
+            return self.terms.const(a.value.bit_count(), w)
+        return self.terms.opaque("popcount", (a,), w)
+
+    def reverse(self, a: Term, w: int) -> Term:
+        return self.terms.concat(*(self.terms.extract(a, i, i) for i in range(w)))
+
+    def udiv(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.udiv(a, b)
+
+    def urem(self, a: Term, b: Term, w: int) -> Term:
+        return self.terms.urem(a, b)
+
+    def opaque(self, op: Opaque) -> Callable[..., tuple[Term, ...]]:
+        return self._named("opaque." + op.name, op.params, op.widths)
+
+    def exchange(self, op: Exchange) -> Callable[..., tuple[Term, ...]]:
+        return self._named("exchange." + op.name, op.params, op.widths)
+
+    def _named(self, name: str, params: tuple[str, ...], widths: tuple[int, ...]) -> Callable[..., tuple[Term, ...]]:
+        def apply(*args: Term) -> tuple[Term, ...]:
+            return tuple(self.terms.opaque(name, args, w, (*params, i)) for i, w in enumerate(widths))
+
+        return apply
+
+    def float_op(self, op: FloatOp) -> Callable[..., Term]:
+        def apply(*args: Term) -> Term:
+            if all(a.is_const for a in args):
+                return self._constant(op, args)
+            return self._float(op, args)
+
+        return apply
+
+    def _constant(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
+        from sassay.isa.semantics.numpy_algebra import NUMPY
+
+        width = _result_width(op)
+        result = NUMPY.float_op(op)(*(np.array([a.value], dtype=_dtype(a.width)) for a in args))
+        return self.terms.const(int(result[0]), width)
+
+    def _float(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
+        if op.name == "sub":
+            return self._float(replace(op, name="add"), (args[0], self._negate(args[1])))
+        if op.name in ("mul", "fma") and op.format != "f64":
+            return self._multiply(op, args)
+        if op.name == "compare":
+            return self._compare(op, *args)
+        if op.name in ("add", "min", "max") and op.format != "f64":
+            args = tuple(sorted(args, key=lambda t: t.ident))
+        return self.terms.opaque("float", args, _result_width(op), op)
+
+    def _negate(self, a: Term) -> Term:
+        return self.terms.xor(a, self.terms.const(1 << (a.width - 1), a.width))
+
+    def _strip(self, a: Term) -> tuple[Term, bool]:
+        """The term without a flip of its sign bit, and whether there was one."""
+        if a.is_const:
+            flipped = bool(a.value >> (a.width - 1))
+        else:
+            flipped = a.op == "anf" and self.terms.constant_part(a) >> (a.width - 1) == 1
+        return (self._negate(a), True) if flipped else (a, False)
+
+    def _multiply(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
+        (a, flip_a), (b, flip_b) = self._strip(args[0]), self._strip(args[1])
+        if a.ident > b.ident:
+            a, b = b, a
+        negative = flip_a != flip_b
+        if op.name == "fma":
+            one = _ONE.get(op.format)
+            for factor, other in ((a, b), (b, a)):
+                if factor.is_const and factor.value == one:
+                    return self._float(replace(op, name="add"), (self._negate(other) if negative else other, args[2]))
+        return self.terms.opaque("float", (self._negate(a) if negative else a, b, *args[2:]), _result_width(op), op)
+
+    def _compare(self, op: FloatOp, a: Term, b: Term) -> Term:
+        relation = op.relation
+        if relation in ("T", "F"):
+            return self.terms.const(int(relation == "T"), 1)
+        if relation in _SWAPPED:
+            return self._compare(replace(op, relation=_SWAPPED[relation]), b, a)
+        if relation in _NEGATED:
+            return self.terms.not_(self._compare(replace(op, relation=_NEGATED[relation]), a, b))
+        if relation in ("EQ", "NE", "NUM") and a.ident > b.ident:
+            a, b = b, a
+        return self.terms.opaque("float", (a, b), 1, op)
+
+
+def _dtype(width: int) -> type[np.generic]:
+    return np.bool_ if width == 1 else np.uint8 if width <= 8 else np.uint16 if width <= 16 else np.uint32 if width <= 32 else np.uint64
+
+
+def _result_width(op: FloatOp) -> int:
+    if op.name == "compare":
+        return 1
+    return op.bits if op.name == "to_int" else width_of(op.format)
