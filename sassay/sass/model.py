@@ -90,6 +90,8 @@ class Const:
     neg: bool = False
     absolute: bool = False
     invert: bool = False
+    spaced: bool = field(default=False, compare=False)
+    """Spelt with a blank between the brackets, as nvdisasm does in forms that can select parts of the constant. No part of the meaning."""
 
 
 @dataclass(frozen=True, slots=True)
