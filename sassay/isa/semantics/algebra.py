@@ -25,15 +25,17 @@ class FloatOp:
 
     `name`:
       add(a, b), sub(a, b), mul(a, b), fma(a, b, c): in `format`; `mul` with `scale` multiplies the exact product by 2**scale before rounding;
-      min(a, b), max(a, b): -0 < +0; one NaN gives the other operand, `nan_wins` makes it the canonical NaN; `abs_compare` picks by magnitudes;
+      fma with `source` f16 or bf16: factors in `source`, addend and result in `format`;
+      div(a, b), sqrt(a): for PTX;
+      min(a, b), max(a, b): -0 < +0; one NaN gives the other operand, `nan_wins` makes it the canonical NaN;
       compare(a, b): width 1; `relation` is one of F LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU T;
       convert(a): from `source` format to `format`; round(a): to an integral value in `format`, mode `rounding`;
       to_int(a): from `source` to a `bits`-bit integer, `signed` or not, clamped, NaN by `nan_zero` (else 1 << (bits-1));
       from_int(a): from a `bits`-bit integer, `signed` or not, to `format`.
     `format`, `source`: f16 bf16 tf32 f32 f64 e4m3 e5m2 e2m3 e3m2 e2m1 ue8m0. Values of a format are as wide as `width_of` says.
-    `rounding`: RN (to even) RZ RM (down) RP (up) RA (to nearest, ties away). `ftz`: subnormal inputs and results become zeros of their sign.
-    `saturate`: clamp to [0, 1], NaN to +0. `relu`: negative and -0 to +0, NaN canonical. `finite`: overflow to the largest finite number (and infinities
-    too in formats without them). NaN results are canonical (`canonical_nan`), except in f64, where see numpy_float's notes.
+    `rounding`: RN (to even) RZ RM (down) RP (up) RA (to nearest, ties away). `ftz`: subnormal inputs and results become zeros of their
+    sign. `saturate`: clamp to [0, 1], NaN to +0. `relu`: negative and -0 to +0, NaN canonical. `finite`: overflow to the largest finite number (and
+    infinities too in formats without them). NaN results are canonical (`canonical_nan`), except in f64, where see numpy_float's notes.
     """
 
     name: str

@@ -61,7 +61,7 @@ def adder(site: Site, width: int, terms: int, ones: int, carries: int, live: tup
     w = width + 2 if any(live) else width
     base = alg.const(ones, w) if ones or not terms + carries else None
     first, second = alg.const((1 << width) - 1, w), alg.const((2 << width) - 1, w)
-    top = terms + carries + (ones > 0)
+    one_bit = terms * ((1 << width) - 1) + carries + ones < 2 << width
 
     def fn(*args: Any) -> tuple[Any, ...]:
         total = base
@@ -75,8 +75,7 @@ def adder(site: Site, width: int, terms: int, ones: int, carries: int, live: tup
             return (total, *(None for _ in live))
         outs = [alg.extract(total, width - 1, 0, w)]
         if live:
-            # Fewer than three terms reach the first carry only, as bit `width`.
-            outs.append(alg.extract(total, width, width, w) if top <= 2 else alg.ult(first, total, w))
+            outs.append(alg.extract(total, width, width, w) if one_bit else alg.ult(first, total, w))
         if len(live) > 1:
             outs.append(alg.ult(second, total, w))
         return tuple(outs)

@@ -247,5 +247,10 @@ def _amount(n: Array, w: int) -> tuple[Array, Array | None]:
     return np.where(late, n.dtype.type(0), n), late
 
 
+def quiet() -> Any:
+    """The context to evaluate in: overflow and invalid operations of floats are ordinary here, not warnings."""
+    return np.errstate(all="ignore")
+
+
 NUMPY = NumpyAlgebra()
 """The one concrete interpreter."""

@@ -1,0 +1,202 @@
+"""Packed arithmetic in f16 and bf16."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sassay.isa.semantics.algebra import FloatOp
+from sassay.isa.semantics.floating import RELATIONS, choice, extremum
+from sassay.isa.semantics.shape import Function, Site, Source, operation
+
+DOC = "documented"
+Pair = tuple[Any, Any]
+EVIDENCE = (
+    ("BF16_V2 ADD MUL", "assumed", "bf16 add and mul unmeasured; ptx text"),
+    ("", DOC, "ptx f16x2/bf16x2 arithmetic; f16 and bf16 fma measured by others on sm_86; lowering"),
+)
+_SELECT = {
+    (): (0, 1), ("H1_H0",): (0, 1), ("H0_H0",): (0, 0), ("H1_H1",): (1, 1), ("H0_H1",): (1, 0), ("H0",): (0, 0), ("H1",): (1, 1), ("H0_NH1",): (0, 1),
+}  # fmt: skip
+"""Which half feeds (low, high). H0_NH1 negates the high one."""
+
+
+def format_of(site: Site) -> str:
+    """Take the format modifier."""
+    return "bf16" if site.choose("BF16_V2", "BF16", "F16", "F16_V2").startswith("BF16") else "f16"
+
+
+def _is_immediate_pair(site: Site) -> bool:
+    a, b = site.peek(0), site.peek(1)
+    return a is not None and b is not None and a.kind == "imm" and b.kind == "imm" and a.number in ("f16", "bf16") and b.number == a.number
+
+
+def pair(site: Site) -> None:
+    """The next operand as (low, high) halves with its selection and signs. An immediate is printed as two numbers, high half first."""
+    alg = site.alg
+    s = site.peek()
+    if s is None:
+        raise site.fail(f"operand {site.at} is missing")
+    if s.kind == "imm":
+        value = s.value
+        if _is_immediate_pair(site):
+            site.skip()
+            low = site.peek()
+            value = (s.value & 0xFFFF) << 16 | ((low.value if low is not None else 0) & 0xFFFF)
+        site.argument(32, lambda v: (alg.extract(v, 15, 0, 32), alg.extract(v, 31, 16, 32)), value)
+        return
+    if s.suffix not in _SELECT or s.invert:
+        raise site.fail(f"operand {site.at}: suffix {'.'.join(s.suffix)} not known here")
+    site.argument(32, splitter(alg, s))
+
+
+def splitter(alg: Any, s: Source) -> Callable[[Any], Pair]:
+    """From a 32-bit value to its selected halves, signs applied."""
+    first, second = _SELECT[s.suffix]
+    rest, sign = alg.const(0x7FFF, 16), alg.const(0x8000, 16)
+
+    def half(v: Any, which: int, negate: bool) -> Any:
+        h = alg.extract(v, 16 * which + 15, 16 * which, 32)
+        if s.absolute:
+            h = alg.and_(h, rest, 16)
+        return alg.xor(h, sign, 16) if negate else h
+
+    flip = s.suffix == ("H0_NH1",)
+
+    def split(v: Any) -> Pair:
+        low = half(v, first, s.neg)
+        high = low if first == second else half(v, second, s.neg != flip)
+        return low, high
+
+    return split
+
+
+def _arithmetic(site: Site, name: str, count: int) -> Function:
+    alg = site.alg
+    site.flag("MMA")
+    format_ = format_of(site)
+    wide = site.flag("F32")
+    ftz = site.flag("FTZ")
+    if site.flag("FMZ"):
+        raise site.fail(".FMZ is not known")
+    op = FloatOp(name, format_, ftz=ftz, saturate=site.flag("SAT"), relu=site.flag("RELU"))
+    site.write()
+    for _ in range(count):
+        pair(site)
+    if wide:
+        return _widened(site, op, count)
+    f = alg.float_op(op)
+
+    def fn(*args: Pair) -> tuple[Any, ...]:
+        low = f(*(a[0] for a in args))
+        if all(a[0] is a[1] for a in args):
+            return (alg.concat(low, low, 16, 16),)
+        return (alg.concat(f(*(a[1] for a in args)), low, 16, 16),)
+
+    return fn
+
+
+def _widened(site: Site, op: FloatOp, count: int) -> Function:
+    """The .F32 form: the low halves' result in f32. Only additions are known; they serve as conversions (the other addend is -0)."""
+    if op.name != "add":
+        raise site.fail("only HADD2.F32 is known")
+    alg = site.alg
+    up = alg.float_op(FloatOp("convert", "f32", source=op.format))
+    add = alg.float_op(FloatOp("add", "f32", ftz=op.ftz, saturate=op.saturate))
+    return lambda a, b: (add(up(a[0]), up(b[0])),)
+
+
+@operation("HADD2", evidence=(("F32", "assumed", "lowering of cvt.f32.f16; NaN taken as canonical"), *EVIDENCE))
+def hadd2(site: Site) -> Function:
+    """d = a + b in both halves."""
+    return _arithmetic(site, "add", 2)
+
+
+@operation("HMUL2", evidence=EVIDENCE)
+def hmul2(site: Site) -> Function:
+    """d = a * b in both halves."""
+    return _arithmetic(site, "mul", 2)
+
+
+@operation("HFMA2", evidence=EVIDENCE)
+def hfma2(site: Site) -> Function:
+    """d = a * b + c in both halves, one rounding each."""
+    return _arithmetic(site, "fma", 3)
+
+
+@operation("HMNMX2", evidence=[("", DOC, "ptx min/max.f16x2; lowering")])
+def hmnmx2(site: Site) -> Function:
+    """d = min(a, b) where p, else max, in both halves."""
+    alg = site.alg
+    format_ = format_of(site)
+    ftz, nan, xor = site.flag("FTZ"), site.flag("NAN"), site.flag("XORSIGN")
+    site.write()
+    pair(site)
+    pair(site)
+    p = choice(site)
+    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=xor)
+    if p is not None:
+        return lambda a, b: (alg.concat(f(a[1], b[1], p), f(a[0], b[0], p), 16, 16),)
+    return lambda a, b, q: (alg.concat(f(a[1], b[1], q), f(a[0], b[0], q), 16, 16),)
+
+
+def _relation(site: Site) -> str:
+    relation = site.choose(*RELATIONS)
+    if not relation:
+        raise site.fail("the relation is missing")
+    return relation
+
+
+def _combine(site: Site) -> Callable[[Any, Any], Any]:
+    alg = site.alg
+    how = site.choose("AND", "OR", "XOR")
+    if not how:
+        raise site.fail("the combination is missing")
+    method = {"AND": alg.and_, "OR": alg.or_, "XOR": alg.xor}[how]
+    return lambda t, p: method(t, p, 1)
+
+
+@operation("HSETP2", evidence=[("H_AND", DOC, "published: both halves must hold"), ("", DOC, "ptx setp.f16x2: results of the low and of the high halves; lowering")])
+def hsetp2(site: Site) -> Function:
+    """The comparison of the low halves and of the high halves, each combined with p. .H_AND: the first result is both."""
+    alg = site.alg
+    format_ = format_of(site)
+    relation, ftz, both = _relation(site), site.flag("FTZ"), site.flag("H_AND")
+    combine = _combine(site)
+    site.write_predicates(2)
+    pair(site)
+    pair(site)
+    site.predicate()
+    test = alg.float_op(FloatOp("compare", format_, ftz=ftz, relation=relation))
+
+    def fn(a: Pair, b: Pair, p: Any) -> tuple[Any, ...]:
+        low, high = test(a[0], b[0]), test(a[1], b[1])
+        if both:
+            t = alg.and_(low, high, 1)
+            return combine(t, p), combine(alg.not_(t, 1), p)
+        return combine(low, p), combine(high, p)
+
+    return fn
+
+
+@operation("HSET2", evidence=[("", DOC, "ptx set.f16x2: 1.0 (.BF) or all ones; lowering")])
+def hset2(site: Site) -> Function:
+    """Each half: 1.0 (.BF) or all ones where the comparison, combined with p, holds; else 0."""
+    alg = site.alg
+    format_ = format_of(site)
+    true = site.choose("BF", "BM")
+    relation, ftz = _relation(site), site.flag("FTZ")
+    combine = _combine(site)
+    site.write()
+    pair(site)
+    pair(site)
+    site.predicate()
+    test = alg.float_op(FloatOp("compare", format_, ftz=ftz, relation=relation))
+    one = alg.const((0x3F80 if format_ == "bf16" else 0x3C00) if true == "BF" else 0xFFFF, 16)
+    zero = alg.const(0, 16)
+
+    def fn(a: Pair, b: Pair, p: Any) -> tuple[Any, ...]:
+        low, high = (alg.ite(combine(test(a[i], b[i]), p), one, zero, 16) for i in (0, 1))
+        return (alg.concat(high, low, 16, 16),)
+
+    return fn
