@@ -41,7 +41,7 @@ class Space:
 class Memory:
     """The memory of one side of a proof within a region."""
 
-    def __init__(self, terms: Terms, spaces: tuple[str, ...] = ("global", "shared", "local")) -> None:
+    def __init__(self, terms: Terms, spaces: tuple[str, ...] = ("global", "shared", "local", "generic")) -> None:
         self.terms = terms
         self.spaces = {name: Space(terms.var(f"memory.{name}", TOKEN_BITS)) for name in spaces}
 

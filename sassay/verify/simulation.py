@@ -1,0 +1,184 @@
+"""The proof that two programs do the same: regions between paired cut points, and a relation at each that every arrival establishes.
+
+From the entry and from every cut, both sides are executed to the next cuts over shared inputs. Obligations: the same cuts are reached under
+the same conditions; the memory histories and the barriers and warp exchanges are the same; the relation holds at every cut reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sassay.errors import ProofError
+from sassay.ptx.ast import Register
+from sassay.verify.equality import Budget, Result, equal, rewrite
+from sassay.verify.memory import Memory
+from sassay.verify.ptx_side import ENTRY, PtxSide
+from sassay.verify.regions import EXIT, Exit, Key, Region, Side, State, execute
+from sassay.verify.relation import Relation, infer
+from sassay.verify.terms import Term, Terms
+
+MAX_ROUNDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """One thing to show in one region, and how it went."""
+
+    cut: str
+    what: str
+    result: Result
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All obligations of the last round, the relation per cut and how many rounds it took. `proved` when every one holds."""
+
+    obligations: list[Obligation] = field(default_factory=list)
+    relations: dict[str, Relation] = field(default_factory=dict)
+    rounds: int = 0
+
+    @property
+    def proved(self) -> bool:
+        return all(o.result.status == "equal" for o in self.obligations)
+
+
+@dataclass(slots=True)
+class Pairing:
+    """Cut points of the two sides: PTX label to SASS label, entry first; and what is live at each."""
+
+    cuts: dict[str, str]
+    ptx_live: Callable[[str], Iterable[Register]]
+    sass_live: Callable[[str], Iterable[tuple[Key, int]]]
+    sass_entry: str
+
+
+class Simulation:
+    """The proof of one kernel."""
+
+    def __init__(self, terms: Terms, ptx: PtxSide, sass: Side, pairing: Pairing, budget: Budget) -> None:
+        self.terms = terms
+        self.ptx = ptx
+        self.sass = sass
+        self.pairing = pairing
+        self.budget = budget
+        self.cuts = frozenset(pairing.cuts)
+        self.sass_cuts = frozenset(pairing.cuts.values())
+        self.relations: dict[str, Relation] = {}
+        self._answers: dict[tuple[Term, Term, Term], Result] = {}
+
+    def run(self) -> Outcome:
+        """Infer the relations, then discharge every obligation."""
+        for number in range(1, MAX_ROUNDS + 1):
+            changed, obligations = self._round()
+            if not changed:
+                return Outcome(obligations, self.relations, number)
+        raise ProofError(f"the relation did not settle in {MAX_ROUNDS} rounds")
+
+    def _round(self) -> tuple[bool, list[Obligation]]:
+        changed = False
+        obligations: list[Obligation] = []
+        queue, seen = [ENTRY], {ENTRY}
+        while queue:
+            cut = queue.pop(0)
+            ptx, sass = self._execute(cut)
+            obligations += self._effects(cut, ptx, sass)
+            for target in sorted(set(ptx.exits) | set(self._back(sass))):
+                pair = self._arrival(target, ptx, sass)
+                if pair is None or target == EXIT:
+                    continue
+                changed |= self._establish(target, *pair)
+                if target not in seen:
+                    seen.add(target)
+                    queue.append(target)
+        return changed, obligations
+
+    def _back(self, sass: Region) -> dict[str, Exit]:
+        """SASS exits under the PTX names of their cuts."""
+        names = {s: p for p, s in self.pairing.cuts.items()} | {EXIT: EXIT}
+        return {names[label]: found for label, found in sass.exits.items()}
+
+    def _execute(self, cut: str) -> tuple[Region, Region]:
+        if cut == ENTRY:
+            starts = State(self.terms, "undefined"), State(self.terms, "sass")
+        else:
+            relation = self.relations[cut]
+            starts = relation.ptx_state(self.terms), relation.sass_state(self.terms)
+        start = self.pairing.sass_entry if cut == ENTRY else self.pairing.cuts[cut]
+        ptx = execute(self.terms, self.ptx, cut, self.cuts, starts[0], Memory(self.terms))
+        sass = execute(self.terms, self.sass, start, self.sass_cuts, starts[1], Memory(self.terms))
+        return ptx, sass
+
+    def _arrival(self, target: str, ptx: Region, sass: Region) -> tuple[Exit, Exit] | None:
+        theirs = self._back(sass).get(target)
+        mine = ptx.exits.get(target)
+        return None if mine is None or theirs is None else (mine, theirs)
+
+    def equal(self, a: Term, b: Term, condition: Term) -> Result:
+        """`verify.equality.equal`, remembered."""
+        key = (a, b, condition)
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = equal(self.terms, a, b, condition, self.budget)
+        return found
+
+    def _effects(self, cut: str, ptx: Region, sass: Region) -> list[Obligation]:
+        """Same exits under the same conditions, same memory, same barriers and exchanges."""
+        true, false = self.terms.const(1, 1), self.terms.const(0, 1)
+        found = []
+        theirs = self._back(sass)
+        for target in sorted(set(ptx.exits) | set(theirs)):
+            a = ptx.exits[target].condition if target in ptx.exits else false
+            b = theirs[target].condition if target in theirs else false
+            found.append(Obligation(cut, f"condition of reaching {target}", self.equal(a, b, true)))
+        for space in ("global", "shared", "generic", "local"):
+            found.append(Obligation(cut, f"{space} memory", self.equal(ptx.memory.token(space), sass.memory.token(space), true)))
+        found.append(self._same_events(cut, ptx, sass))
+        return found
+
+    def _same_events(self, cut: str, ptx: Region, sass: Region) -> Obligation:
+        ours, theirs = ptx.trace.events, sass.trace.events
+        if len(ours) != len(theirs):
+            reason = f"{len(ours)} barriers or exchanges against {len(theirs)}"
+            return Obligation(cut, "barriers and exchanges", Result("unknown", "events", reason=reason))
+        true = self.terms.const(1, 1)
+        for (name, guard, operands), (other, other_guard, other_operands) in zip(ours, theirs, strict=True):
+            if name != other or len(operands) != len(other_operands):
+                return Obligation(cut, "barriers and exchanges", Result("unknown", "events", reason=f"{name} against {other}"))
+            pairs = [(guard, other_guard), *zip(operands, other_operands, strict=True)]
+            for a, b in pairs:
+                result = self.equal(a, b, true)
+                if result.status != "equal":
+                    return Obligation(cut, f"operands of {name}", result)
+        return Obligation(cut, "barriers and exchanges", Result("equal", "events"))
+
+    def _establish(self, target: str, ptx: Exit, sass: Exit) -> bool:
+        """Make or weaken the relation at `target` so that this arrival establishes it; whether it changed."""
+        if target not in self.relations:
+            registers = list(self.pairing.ptx_live(target))
+            keys = list(self.pairing.sass_live(self.pairing.cuts[target]))
+            self.relations[target] = infer(self.terms, target, registers, keys, ptx.state, sass.state)
+            return True
+        relation = self.relations[target]
+        actual = {
+            guess.variable: self.terms.extract(ptx.state.read(p.register, p.register.bits), p.low + p.width - 1, p.low)
+            for p, guess in relation.pieces.items()
+        }
+        changed = False
+        for guess in relation.pieces.values():
+            changed |= self._weaken(guess.candidates, guess.variable, actual[guess.variable], actual, ptx.condition)
+        for key, guess in relation.places.items():
+            value = sass.state.read(key, guess.variable.width)
+            changed |= self._weaken(guess.candidates, guess.variable, value, {**actual, guess.variable: value}, ptx.condition)
+        return changed
+
+    def _weaken(self, candidates: list[Term], own: Term, value: Term, actual: dict[Term, Term], condition: Term) -> bool:
+        """Strike out candidates that this arrival does not establish."""
+        changed = False
+        while candidates[0] is not own:
+            expected = rewrite(self.terms, candidates[0], actual)
+            if self.equal(value, expected, condition).status == "equal":
+                break
+            candidates.pop(0)
+            changed = True
+        return changed
