@@ -198,8 +198,7 @@ def plop3(site: Site) -> Function:
     for _ in range(3):
         s = site.peek()
         if s is not None and s.kind in ("R", "UR") and s.suffix == ("SIGN",):
-            flip = s.invert
-            site.argument(32, lambda v, flip=flip: alg.not_(alg.extract(v, 31, 31, 32), 1) if flip else alg.extract(v, 31, 31, 32))
+            site.argument(32, _sign_bit(alg, s.invert))
         else:
             site.predicate()
     tables = [site.skip() for _ in range(2)]
@@ -209,10 +208,19 @@ def plop3(site: Site) -> Function:
     return lambda a, b, c: (f(a, b, c), g(a, b, c))
 
 
+def _sign_bit(alg: Any, flip: bool) -> Callable[[Any], Any]:
+    if flip:
+        return lambda v: alg.not_(alg.extract(v, 31, 31, 32), 1)
+    return lambda v: alg.extract(v, 31, 31, 32)
+
+
 # Shifts
 
 
-@operation("SHF", "USHF", evidence=[("W", SEEN, "ptx shf.wrap; lowering"), ("", SEEN, "ptx shl/shr/shf.clamp for 32 and 64 bits; lowering; nak fold")])
+@operation(
+    "SHF", "USHF",
+    evidence=[("W", SEEN, "ptx shf.wrap; lowering"), ("", SEEN, "ptx shl/shr/shf.clamp for 32 and 64 bits; lowering; nak fold")],
+)  # fmt: skip
 def shf(site: Site) -> Function:
     """{hi:lo} shifted; the low word of it, or with .HI the high one. Amounts clamp at the type's width, or wrap (.W)."""
     alg = site.alg

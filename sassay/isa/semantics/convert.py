@@ -50,7 +50,13 @@ def _float_argument(site: Site, format_: str) -> None:
     site.argument(32, take, s.value if s.kind == "imm" else None)
 
 
-@operation("F2I", "UF2I", evidence=[("NTZ", DOC, "ptx cvt: NaN gives 0 in 32 bits; NTZ read as NaN to zero; lowering"), ("", DOC, "ptx cvt to integers: clamps; lowering")])
+@operation(
+    "F2I", "UF2I",
+    evidence=[
+        ("NTZ", DOC, "ptx cvt: NaN gives 0 in 32 bits; NTZ read as NaN to zero; lowering"),
+        ("", DOC, "ptx cvt to integers: clamps; lowering"),
+    ],
+)  # fmt: skip
 def f2i(site: Site) -> Function:
     """d = a rounded to an integer, clamped to the type."""
     alg = site.alg
@@ -68,7 +74,13 @@ def f2i(site: Site) -> Function:
     return lambda a: (extend(f(a), bits, 32),)
 
 
-@operation("I2F", "UI2F", "I2FP", "UI2FP", evidence=[("F16 BF16", DOC, "ptx cvt; upper half of the result taken as zero"), ("", DOC, "ptx cvt from integers: one rounding; lowering")])
+@operation(
+    "I2F", "UI2F", "I2FP", "UI2FP",
+    evidence=[
+        ("F16 BF16", DOC, "ptx cvt; upper half of the result taken as zero"),
+        ("", DOC, "ptx cvt from integers: one rounding; lowering"),
+    ],
+)  # fmt: skip
 def i2f(site: Site) -> Function:
     """d = an integer as a float, one rounding."""
     alg = site.alg
@@ -108,7 +120,13 @@ def frnd(site: Site) -> Function:
     return lambda a: (alg.zext(f(a), width, 32),)
 
 
-@operation("F2F", "UF2F", evidence=[("F16 BF16", DOC, "ptx cvt; upper half of the result taken as zero"), ("", DOC, "ptx cvt among floats; lowering")])
+@operation(
+    "F2F", "UF2F",
+    evidence=[
+        ("F16 BF16", DOC, "ptx cvt; upper half of the result taken as zero"),
+        ("", DOC, "ptx cvt among floats; lowering"),
+    ],
+)  # fmt: skip
 def f2f(site: Site) -> Function:
     """d = a in another format, one rounding. The first format named is the result's."""
     alg = site.alg
@@ -133,7 +151,7 @@ _SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0")
 
 @operation(
     "F2FP", "UF2FP",
-    evidence=[("SATFINITE", DOC, "ptx cvt.satfinite; fp8 measured by others on L4, L40S, RTX PRO 6000"), ("", DOC, "ptx cvt to packed formats; lowering")],
+    evidence=[("SATFINITE", DOC, "ptx cvt.satfinite; fp8 measured by others on L4, L40S, sm_120"), ("", DOC, "ptx cvt to packed formats; lowering")],
 )  # fmt: skip
 def f2fp(site: Site) -> Function:
     """Packed conversions: two values to a pair (.PACK_AB: a high, b low), one (.PACK_B), or a pair unpacked (.UNPACK_B)."""

@@ -12,7 +12,10 @@ from sassay.isa.semantics.shape import Function, Site, operation, sign_steps
 DOC = "documented"
 SEEN = "corroborated"
 MODEL = "assumed"
-IEEE = (("RZ RM RP", DOC, "ptx rounding modifiers: IEEE 754, measured by others on sm_86"), ("", DOC, "ptx: IEEE 754, canonical NaN; ftz and sat text"))
+IEEE = (
+    ("RZ RM RP", DOC, "ptx rounding modifiers: IEEE 754, measured by others on sm_86"),
+    ("", DOC, "ptx: IEEE 754, canonical NaN; ftz and sat text"),
+)
 
 RELATIONS = (
     "F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T",
@@ -165,7 +168,13 @@ def choice(site: Site) -> bool | None:
     return None
 
 
-@operation("FMNMX", "UFMNMX", evidence=[("XORSIGN NAN", DOC, "ptx min/max.xorsign.abs, .NaN"), ("", DOC, "ptx min/max.f32; lowering; NaN of two NaNs assumed")])
+@operation(
+    "FMNMX", "UFMNMX",
+    evidence=[
+        ("XORSIGN NAN", DOC, "ptx min/max.xorsign.abs, .NaN"),
+        ("", DOC, "ptx min/max.f32; lowering; NaN of two NaNs assumed"),
+    ],
+)  # fmt: skip
 def fmnmx(site: Site) -> Function:
     """d = min(a, b) where p, else max, in f32."""
     ftz, nan, xor = site.flag("FTZ"), site.flag("NAN"), site.flag("XORSIGN")

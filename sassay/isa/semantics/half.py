@@ -156,7 +156,13 @@ def _combine(site: Site) -> Callable[[Any, Any], Any]:
     return lambda t, p: method(t, p, 1)
 
 
-@operation("HSETP2", evidence=[("H_AND", DOC, "published: both halves must hold"), ("", DOC, "ptx setp.f16x2: results of the low and of the high halves; lowering")])
+@operation(
+    "HSETP2",
+    evidence=[
+        ("H_AND", DOC, "published: both halves must hold"),
+        ("", DOC, "ptx setp.f16x2: results of the low and of the high halves; lowering"),
+    ],
+)  # fmt: skip
 def hsetp2(site: Site) -> Function:
     """The comparison of the low halves and of the high halves, each combined with p. .H_AND: the first result is both."""
     alg = site.alg

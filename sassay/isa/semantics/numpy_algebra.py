@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sassay.isa.semantics import numpy_float, numpy_opaque, numpy_warp
 from sassay.isa.semantics.algebra import Exchange, FloatOp, Opaque
 
 Array = Any
@@ -224,18 +225,12 @@ class NumpyAlgebra:
         return np.where(zero, a, a % np.where(zero, one, b))
 
     def float_op(self, op: FloatOp) -> Callable[..., Array]:
-        from sassay.isa.semantics import numpy_float
-
         return numpy_float.resolve(op)
 
     def opaque(self, op: Opaque) -> Callable[..., tuple[Array, ...]]:
-        from sassay.isa.semantics import numpy_opaque
-
         return numpy_opaque.resolve(op)
 
     def exchange(self, op: Exchange) -> Callable[..., tuple[Array, ...]]:
-        from sassay.isa.semantics import numpy_warp
-
         return numpy_warp.resolve(op)
 
 

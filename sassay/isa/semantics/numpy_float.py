@@ -181,7 +181,8 @@ def flush(name: str) -> Callable[[Array], Array]:
 
 def _clamp(name: str) -> Callable[[Array], Array]:
     """Clamp to [0, 1]; NaN and negative numbers give +0."""
-    one = {"f64": U64(0x3FF0000000000000), "f32": U32(0x3F800000), "f16": np.uint16(0x3C00), "bf16": np.uint16(0x3F80)}[name]
+    ones: dict[str, Any] = {"f64": U64(0x3FF0000000000000), "f32": U32(0x3F800000), "f16": np.uint16(0x3C00), "bf16": np.uint16(0x3F80)}
+    one = ones[name]
 
     def fn(a: Array) -> Array:
         negative = (a & one.dtype.type(FORMATS[name].sign)) != 0

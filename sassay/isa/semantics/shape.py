@@ -1,8 +1,8 @@
 """Instructions as the semantics sees them, and the registry that turns one into a function over an algebra.
 
-`isa` knows nothing of the SASS model, so an instruction comes as a `Shape` (`sassay.sass.meaning` makes them). A definition is registered for an
-opcode; it gets a `Site`, says which operands it reads and writes, consumes every modifier, and returns a pure function of the fetched values. Modifiers are
-resolved once per static instruction; what is left over is an error by name.
+`isa` knows nothing of the SASS model, so an instruction comes as a `Shape` (`sassay.sass.meaning` makes them). A definition is registered for
+an opcode; it gets a `Site`, says which operands it reads and writes, consumes every modifier, and returns a pure function of the fetched values.
+Modifiers are resolved once per static instruction; what is left over is an error by name.
 """
 
 from __future__ import annotations
