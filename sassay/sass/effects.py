@@ -53,6 +53,8 @@ class Shape:
 
 _LETTER = {File.R: "R", File.UR: "U", File.P: "P", File.UP: "Q", File.B: "B", File.SB: "S"}
 _ALL_PREDICATES = (0, 7)
+_GENERIC_ACCESS = frozenset({"LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "CCTL"})
+"""Accesses whose .E means a 64-bit address, in a register pair even where no descriptor shows `.64`."""
 
 
 def _kind(operand: Operand) -> object:
@@ -117,7 +119,7 @@ def _address_slots(position: int, kind: tuple[object, ...], mods: tuple[str, ...
             width = 2
         elif prefix == "gdesc":
             width = 2 if position > 1 else 4  # both matrices by descriptor, or B alone
-        elif letter == "R" and "E" in mods and not described and "U32" not in suffix:
+        elif letter == "R" and opcode in _GENERIC_ACCESS and "E" in mods and not described and "U32" not in suffix:
             width = 2
         elif letter == "U" and "U32" in (parts[0][1] if index else ()) and not described:
             width = 2
