@@ -95,6 +95,8 @@ class TimingModel:
             kind: {file: {p: _parse_row(t, sets, f"{chip} {kind}.{file}") for p, t in rows.items()} for file, rows in _tables(data, kind).items()}
             for kind in ("raw", "war", "waw")
         }
+        self.longest = max(cell[0] for table in self._tables.values() for rows in table.values() for row in rows.values() for cell in row.values())
+        """The largest distance of any pair: accesses longer ago than that matter no more."""
         self._by_shape: dict[tuple[str, tuple[str, ...]], TimingClass] = {}
         self._cells: dict[tuple[str, str, str, int, str], Cell] = {}
 

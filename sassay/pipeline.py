@@ -1,0 +1,202 @@
+"""The compiler's passes in order, from PTX text to a cubin, with one place that dumps the program after each."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sassay.cubin.build import KernelImage, ModuleImage, build
+from sassay.cubin.model import Fixup, Param
+from sassay.errors import UnsupportedError
+from sassay.isa.target import Target, target
+from sassay.ptx import ast as ptx
+from sassay.regalloc import AllocationOptions, allocate
+from sassay.sass.codec import encode
+from sassay.sass.function import Function, Node
+from sassay.sass.model import R_ZERO, Const, File, Imm, Instruction, Reg
+from sassay.sass.text import format_control, format_instruction
+from sassay.sched import schedule_final, schedule_virtual
+from sassay.sched.layout import Layout, drop_empty, flatten
+
+PASSES = ("isel", "schedule", "allocate", "finish", "layout")
+"""Names that `dump_after` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """`level`: 0 (straight and serial) or 3; `serial`: program order, every instruction waits; `force_spill`: registers live in local memory."""
+
+    level: int = 3
+    serial: bool = False
+    force_spill: bool = False
+    max_registers: int | None = None
+    dump_after: frozenset[str] = frozenset()
+    dump: Callable[[str], None] | None = None
+    """Takes the text of a dump; standard error by default."""
+
+
+@dataclass(slots=True)
+class KernelReport:
+    """What became of one kernel. `registers` as the launch counts them; `seconds`: CPU time per pass."""
+
+    name: str
+    instructions: int = 0
+    registers: int = 0
+    spill_bytes: tuple[int, int] = (0, 0)
+    frame: int = 0
+    shared: int = 0
+    barriers: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    witness: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CompileResult:
+    """The cubin's bytes, reports by kernel name, and CPU seconds of the passes over the whole module."""
+
+    cubin: bytes
+    target: Target
+    kernels: dict[str, KernelReport]
+    seconds: dict[str, float]
+
+
+class _Clock:
+    """Adds up CPU time by pass name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._at = time.process_time()
+
+    def lap(self, name: str) -> None:
+        now = time.process_time()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._at
+        self._at = now
+
+
+def compile_ptx(text: str, target_name: str, options: CompileOptions | None = None, *, file: str = "<ptx>") -> CompileResult:
+    """Compiles a PTX module. SassayError subclasses report what is wrong with it, or cannot be handled."""
+    from sassay.ptx.parser import parse
+
+    options = options or CompileOptions()
+    chip = target(target_name)
+    clock = _Clock()
+    module = parse(text, file, target=target_name)
+    clock.lap("parse")
+    images: list[KernelImage] = []
+    reports: dict[str, KernelReport] = {}
+    needs: list[Function] = []
+    for function in module.functions:
+        if function.is_entry and function.body is not None:
+            image, report, made = _kernel(module, function, chip, options)
+            images.append(image)
+            reports[report.name] = report
+            needs.append(made)
+            for name, seconds in report.seconds.items():
+                clock.seconds[name] = clock.seconds.get(name, 0.0) + seconds
+    clock.lap("kernels")
+    clock.seconds.pop("kernels")
+    data = build(chip, images, module_image(module, needs), arguments=f"-arch {target_name}")
+    clock.lap("cubin")
+    return CompileResult(data, chip, reports, clock.seconds)
+
+
+def module_image(module: ptx.Module, functions: list[Function]) -> ModuleImage:
+    """Module variables and the table of addresses that the kernels asked for."""
+    from sassay.isel.module import module_data
+
+    return module_data(module, functions)
+
+
+def _kernel(module: ptx.Module, function: ptx.Function, chip: Target, options: CompileOptions) -> tuple[KernelImage, KernelReport, Function]:
+    from sassay.isel import select
+    from sassay.isel.build import Options as SelectOptions
+
+    clock = _Clock()
+    serial = options.serial or options.level == 0
+    fn = select(module, function, chip, SelectOptions(level=options.level))
+    clock.lap("isel")
+    _dump(fn, "isel", options)
+    drop_empty(fn)
+    if not serial:
+        schedule_virtual(fn)
+        _dump(fn, "schedule", options)
+    clock.lap("schedule")
+    allocate(fn, AllocationOptions(options.max_registers, options.force_spill))
+    clock.lap("allocate")
+    add_prologue(fn)
+    drop_empty(fn)
+    _dump(fn, "allocate", options)
+    schedule_final(fn, serial=serial)
+    clock.lap("finish")
+    _dump(fn, "finish", options)
+    layout = flatten(fn)
+    code = encode(layout.instructions, chip)
+    clock.lap("encode")
+    image = _image(fn, layout, code)
+    count = sum(1 for n in layout.nodes if n is not None)
+    report = KernelReport(
+        fn.name, count, image.registers, fn.spill_bytes, fn.frame_size, fn.shared_size, fn.barriers, clock.seconds,
+        {"blocks": layout.starts, "registers": fn.notes.get("registers"), "values": fn.notes.get("witness")},
+    )  # fmt: skip
+    return image, report, fn
+
+
+def add_prologue(fn: Function) -> None:
+    """Sets up R1, the top of the stack less the frame, in kernels that use it."""
+    if not fn.is_entry or not (fn.frame_size or any(_reads_stack(n.instruction) for b in fn.blocks for n in b.nodes)):
+        return
+    stack = Reg(File.R, 1)
+    nodes = [Node(Instruction("LDC", (), (stack, Const(0, fn.target.constants.stack_top))))]
+    fn.frame_size = (fn.frame_size + 15) // 16 * 16
+    if fn.frame_size:
+        nodes.append(Node(Instruction("IADD3", (), (stack, stack, Imm(-fn.frame_size), R_ZERO))))
+    fn.blocks[0].nodes[:0] = nodes
+    fn.registers_used = max(fn.registers_used, 2)
+
+
+def _reads_stack(instr: Instruction) -> bool:
+    from sassay.sass.effects import effects
+
+    return any(f == File.R and first <= 1 < first + width for f, first, width in effects(instr).uses)
+
+
+def _image(fn: Function, layout: Layout, code: bytes) -> KernelImage:
+    fixups = [
+        Fixup(16 * i, n.relocation.kind, n.relocation.symbol, n.relocation.addend)
+        for i, n in enumerate(layout.nodes)
+        if n is not None and n.relocation is not None
+    ]
+    coop = [16 * i for i, instr in enumerate(layout.instructions) if instr.opcode == "SHFL"]
+    params = [Param(i, offset, size) for i, (offset, size, _) in enumerate(fn.params)]
+    return KernelImage(
+        fn.name, code, min(255, max(fn.registers_used, 2) + 2), params, fn.params_size or None, shared=fn.shared_size, frame=fn.frame_size,
+        barriers=fn.barriers, exits=layout.exits, max_threads=fn.max_threads, required_threads=fn.required_threads, relocations=fixups,
+        coop_offsets=coop, uses_calls=any(i.opcode in ("BSSY", "CALL") for i in layout.instructions),
+    )  # fmt: skip
+
+
+def dump(fn: Function) -> str:
+    """The program as text: blocks with labels, every instruction behind its control code."""
+    lines = [f"// {fn.name}: {fn.registers_used} registers, frame {fn.frame_size}"]
+    for block in fn.blocks:
+        lines.append(f"{block.label}:  // -> {', '.join(block.successors)}")
+        lines.extend(f"  {format_control(n.instruction.control)} {format_instruction(n.instruction)};" for n in block.nodes)
+    return "\n".join(lines) + "\n"
+
+
+def _dump(fn: Function, name: str, options: CompileOptions) -> None:
+    if name in options.dump_after:
+        text = f"// after {name}\n{dump(fn)}"
+        if options.dump is not None:
+            options.dump(text)
+        else:
+            sys.stderr.write(text)
+
+
+def check_passes(names: frozenset[str]) -> None:
+    """UnsupportedError for a pass that `dump_after` does not know."""
+    unknown = sorted(names - set(PASSES))
+    if unknown:
+        raise UnsupportedError(f"no pass named {', '.join(unknown)}; there are {', '.join(PASSES)}")
