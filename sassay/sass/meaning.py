@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sassay.isa.semantics import compile_shape
+from sassay.isa.semantics import compile_shape, events
 from sassay.isa.semantics.algebra import Algebra
+from sassay.isa.semantics.events import BarrierOp, ControlOp, MemoryOp
 from sassay.isa.semantics.shape import Access, Compiled, Shape, Source
 from sassay.sass.model import Const, Imm, ImmKind, Instruction, Mem, Name, Operand, Reg
 
-__all__ = ["Access", "Compiled", "compile_instruction", "shape_of"]
+__all__ = ["Access", "BarrierOp", "Compiled", "ControlOp", "MemoryOp", "compile_instruction", "event_of", "kind_of", "shape_of"]
 
 _NUMBERS = {ImmKind.INT: "int", ImmKind.DEC: "int", ImmKind.F32: "f32", ImmKind.F64: "f64", ImmKind.F16: "f16", ImmKind.BF16: "bf16"}
 
@@ -44,3 +45,13 @@ def shape_of(instr: Instruction) -> Shape:
 def compile_instruction(instr: Instruction, alg: Algebra[Any]) -> Compiled:
     """The meaning of a value operation or exchange: see `Compiled`. SassError names what is not known."""
     return compile_shape(shape_of(instr), alg)
+
+
+def kind_of(instr: Instruction) -> str:
+    """"memory", "barrier" or "control" for instructions with effects (`event_of`), else "value" (`compile_instruction`)."""
+    return events.kind(shape_of(instr)) or "value"
+
+
+def event_of(instr: Instruction) -> MemoryOp | BarrierOp | ControlOp:
+    """The effect of a memory, barrier or control instruction as data."""
+    return events.event(shape_of(instr))

@@ -281,10 +281,12 @@ def imnmx(site: Site) -> Function:
     width, signed, packed = _min_max_type(site)
     if packed:
         raise site.fail("packed form is not known")
-    if site.is_predicate():
+    first = site.is_predicate()
+    if first:
         _unused_predicates(site)
     site.write(width)
-    return _two(site, width, signed, False, False)
+    fn = _two(site, width, signed, False, False)
+    return (lambda *args: (None, None, *fn(*args))) if first else fn
 
 
 def _two(site: Site, width: int, signed: bool, packed: bool, relu: bool) -> Function:
