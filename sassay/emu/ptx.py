@@ -232,7 +232,7 @@ class _Cta:
         if guard is None:
             return active
         value = self.read(guard.register).astype(bool)
-        return active & (~value if guard.negated else value)
+        return np.asarray(active & (~value if guard.negated else value))
 
     def _step(self, step: _Step, here: int, active: Array, mask: Array) -> bool:
         """Execute one instruction for lanes `mask` of `active`; whether control left the straight line."""

@@ -1,6 +1,6 @@
 """Floating point arithmetic of PTX, in all formats, over the algebra's IEEE operations.
 
-Approximate operations are written as the scaling around one hardware approximation (`Opaque("MUFU.EX2", ...)` and kin) that ptxas emits for them,
+Approximate operations are written as the scaling around one hardware approximation (`Opaque("mufu", ...)`) that ptxas emits for them,
 read from ptxas 13.5 on sm_90a to sm_120a: PTX only bounds their error, so this is one legal meaning, and the one to compare code with.
 """
 
@@ -160,9 +160,9 @@ def divide(c: Context) -> None:
     apply_lanes(c, operation, 2)
 
 
-def hardware(c: Context, name: str, width: int = 32) -> Callable[[object], object]:
-    """One hardware approximation, as the SASS operation names it."""
-    call = c.alg.opaque(Opaque("MUFU", (width,), (name,)))
+def hardware(c: Context, *names: str, width: int = 32) -> Callable[[object], object]:
+    """One hardware approximation, as the SASS operation MUFU names it: its function, and a format where it is not f32."""
+    call = c.alg.opaque(Opaque("mufu", (width,), names))
     return lambda x: call(x)[0]
 
 
@@ -260,8 +260,7 @@ def transcendental(c: Context) -> None:
     alg, opcode, ftz = c.alg, c.instruction.opcode, "ftz" in c.flags
     count, part, format_ = float_type(c)
     if format_ in ("f16", "bf16"):
-        suffix = {"f16": ".F16", "bf16": ".BF16"}[format_]
-        call = hardware(c, {"ex2": "EX2", "tanh": "TANH"}[opcode] + suffix, 16)
+        call = hardware(c, {"ex2": "EX2", "tanh": "TANH"}[opcode], format_, width=16)
         apply_lanes(c, call, 1)
         return
     if (count, part) != (1, 32):
