@@ -393,12 +393,13 @@ def _kernel_attributes(b: _Builder, k: KernelImage, bank: int) -> list[info.Attr
         out.append(info.words("REQNTID", *k.required_threads))
     elif k.max_threads is not None:
         out.append(info.words("MAX_THREADS", *k.max_threads))
+    if k.indirect_targets:
+        rows = [word for offset, targets in k.indirect_targets for word in (offset, 0, len(targets), *targets)]
+        out.append(info.words("INDIRECT_BRANCH_TARGETS", *rows))
     if k.uses_calls:
         out.append(info.words("CRS_STACK_SIZE", 0xFFFFFFFF if k.stack == 0xFFFFFFFF else 0))
     out.append(info.half("CBANK_PARAM_SIZE", size))
     out.append(info.words("PARAM_CBANK", bank, size << 16 | b.target.constants.params))
-    for offset, targets in k.indirect_targets:
-        out.append(info.words("INDIRECT_BRANCH_TARGETS", offset, 0, 0, len(targets), *targets))
     out.append(info.words("SW_WAR", b.facts.sw_war))
     out += k.extra
     out += [info.half("NVSAL_SW_WAR", 1), info.byte("PREEXIT_USED", 0)]

@@ -104,9 +104,10 @@ class Segment:
 
 @dataclass(slots=True)
 class Layout:
-    """Where things stand in the file: section offsets by index, both header tables, the file's size, bytes that nothing covers."""
+    """Where things stand in the file: section offsets and sizes by index, both header tables, the file's size, bytes that nothing covers."""
 
     offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
     section_headers: int
     program_headers: int
     size: int
@@ -141,6 +142,8 @@ class Elf:
         """The file. Sections that kept their sizes keep their places; otherwise all are laid out again."""
         layout = self.layout
         if layout is None or not self._fits(layout):
+            if layout is not None and self.segments is not None:
+                raise CubinError("cannot lay the file out again: its program headers follow no known rule")
             layout = automatic_layout(self)
         segments = self.segments if self.segments is not None else automatic_segments(self, layout)
         out = bytearray(layout.size)
@@ -163,10 +166,8 @@ class Elf:
         return bytes(out)
 
     def _fits(self, layout: Layout) -> bool:
-        """Whether every section still has the room the layout gave it: it ends at or before the next thing begins, as when it was read."""
-        return len(layout.offsets) == len(self.sections) and self._sizes == tuple(section.length for section in self.sections)
-
-    _sizes: tuple[int, ...] = ()
+        """Whether every section still has the size the layout was made for."""
+        return layout.sizes == tuple(section.length for section in self.sections)
 
 
 def _align(value: int, to: int) -> int:
@@ -189,7 +190,7 @@ def automatic_layout(elf: Elf) -> Layout:
     headers = cursor
     segments = headers + 64 * len(elf.sections)
     count = len(_segment_groups(elf)) + 2 if elf.segments is None and elf.type == 2 else len(elf.segments or ())
-    return Layout(tuple(offsets), headers, segments if count else 0, segments + 56 * count)
+    return Layout(tuple(offsets), tuple(s.length for s in elf.sections), headers, segments if count else 0, segments + 56 * count)
 
 
 def _segment_groups(elf: Elf) -> list[list[int]]:
@@ -270,8 +271,8 @@ def read_elf(data: bytes) -> Elf:
         section.name = _string(elf.sections[names].data, section.name_offset, shoff + 64 * index)
     _find_aliases(elf, offsets)
     elf.segments = [Segment(*_PHDR.unpack_from(data, phoff + 56 * i)) for i in range(phnum)]
-    elf.layout = Layout(offsets, shoff, phoff, len(data), _gaps(data, elf, offsets, shoff, phoff, phnum))
-    elf._sizes = tuple(section.length for section in elf.sections)
+    sizes = tuple(section.length for section in elf.sections)
+    elf.layout = Layout(offsets, sizes, shoff, phoff, len(data), _gaps(data, elf, offsets, shoff, phoff, phnum))
     if (phentsize == 56) != bool(phnum or phoff):
         raise _error("size of program headers without program headers", 54)
     _forget_the_automatic(elf)
@@ -368,6 +369,4 @@ def write_relocations(relocations: list[Relocation]) -> bytes:
 
 def copy_elf(elf: Elf) -> Elf:
     """A copy whose sections can be changed without touching the original."""
-    twin = replace(elf, sections=[replace(section) for section in elf.sections])
-    twin._sizes = elf._sizes
-    return twin
+    return replace(elf, sections=[replace(section) for section in elf.sections])
