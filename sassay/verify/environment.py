@@ -15,6 +15,7 @@ class Environment:
     terms: Terms
     shared: dict[str, int] = field(default_factory=dict)
     local: dict[str, int] = field(default_factory=dict)
+    local_ranges: list[tuple[int, int]] = field(default_factory=list)
     assumptions: set[str] = field(default_factory=set)
 
     def parameter(self, offset: int, size: int) -> Term:
@@ -41,6 +42,15 @@ class Environment:
         rank = self.special("cluster_ctarank", 32)
         base = self.terms.add(self.terms.shl(rank, self.terms.const(24, 32)), self.terms.const(0x400, 32))
         return self.terms.zext(base, width) if width > 32 else base
+
+    def indexed_constant(self, bank: int, offset: Term, size: int) -> Term:
+        """Bytes of a constant bank at a computed offset."""
+        return self.terms.opaque(f"constant.{bank}", (offset,), 8 * size, size)
+
+    def in_local(self, offset: int, size: int) -> bool:
+        """Whether bytes at an offset from the stack pointer at entry belong to a local variable of the PTX."""
+        offset = offset - (1 << 32) if offset >> 31 else offset
+        return any(start < offset + size and offset < start + length for start, length in self.local_ranges)
 
     def address(self, symbol: str, space: str) -> Term:
         """The 64-bit address of a variable."""

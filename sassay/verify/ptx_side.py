@@ -29,6 +29,7 @@ from sassay.ptx.semantics.events import BarrierEvent, ControlEvent, HintEvent, M
 from sassay.verify.environment import Environment
 from sassay.verify.memory import Memory
 from sassay.verify.regions import EXIT, Edge, State, Trace
+from sassay.verify.sass_side import atomic_name
 from sassay.verify.term_algebra import TermAlgebra
 from sassay.verify.terms import Term
 
@@ -110,7 +111,7 @@ class PtxSide:
     ) -> list[Edge] | None:
         event = event_of(instruction)
         if event is None:
-            self._value(instruction, state, here, guard, trace)
+            self._value(instruction, state, here, guard)
         elif isinstance(event, MemoryEvent):
             self._access(instruction, event, state, here, guard, memory)
         elif isinstance(event, BarrierEvent):
@@ -123,14 +124,12 @@ class PtxSide:
 
     # values
 
-    def _value(self, instruction: Instruction, state: State, here: Term, guard: Term | None, trace: Trace) -> None:
+    def _value(self, instruction: Instruction, state: State, here: Term, guard: Term | None) -> None:
         compiled = self._compiled.get(id(instruction))
         if compiled is None:
             compiled = self._compiled[id(instruction)] = compile_instruction(instruction, self.algebra)
         values = [self._leaf(leaf, width, state) for leaf, width in zip(compiled.reads, compiled.read_widths, strict=True)]
         results = compiled.run(here, *values) if compiled.exchange else compiled.run(*values)
-        if compiled.exchange:
-            trace.events.append(("exchange", here, tuple(values)))
         for register, value in zip(compiled.writes, results, strict=True):
             self._write(register, value, state, guard)
 
@@ -182,18 +181,22 @@ class PtxSide:
         if event.space == "param":
             self._parameter(instruction, event, state, guard)
             return
+        if event.order in ("acquire", "release", "acq_rel", "sc") and event.kind in ("load", "store"):
+            raise UnsupportedError(f"'{instruction.mnemonic}' in a proof: ordering is not modelled", instruction.location)
         address = self.address(event.address, state)
+        if event.space in ("shared", "local"):
+            address = self.terms.extract(address, 31, 0)
         bits = 8 * event.size
         if event.kind == "load":
             for index, target in enumerate(event.targets):
-                place = self.terms.add(address, self.terms.const(index * event.size, 64))
+                place = self.terms.add(address, self.terms.const(index * event.size, address.width))
                 self._loaded(target, memory.load(event.space, here, place, event.size), event.type, state, guard)
             return
         values = tuple(self.operand(s, bits, state) for s in event.sources)
         if event.kind == "store":
             memory.store(event.space, here, address, event.size * len(values), values, strong=event.strong)
             return
-        old = memory.atomic(event.space, here, address, event.size, values, f"{event.operation}.{event.type}")
+        old = memory.atomic(event.space, here, address, event.size, values, atomic_name(event.operation, event.type))
         if event.targets:
             self._loaded(event.targets[0], old, event.type, state, guard)
 
@@ -220,8 +223,8 @@ class PtxSide:
     def _barrier(self, instruction: Instruction, event: BarrierEvent, state: State, here: Term, memory: Memory, trace: Trace) -> None:
         if event.target is not None:
             raise UnsupportedError(f"'{instruction.mnemonic}'", instruction.location)
-        operands = tuple(self.operand(o, 32, state) for o in event.operands)
         name = barrier_name(event.name)
+        operands = tuple(self.operand(o, 32, state) for o in event.operands) if name == "bar.sync" else ()
         memory.fence(name, here, operands)
         trace.events.append((name, here, operands))
 
@@ -242,11 +245,20 @@ class PtxSide:
 
 
 def barrier_name(mnemonic: str) -> str:
-    """One name for spellings of the same barrier."""
-    words = [w for w in mnemonic.split(".") if w not in ("aligned", "cta")]
-    if words[0] == "barrier":
-        words[0] = "bar"
-    return ".".join(words)
+    """One name for spellings of the same barrier or fence, shared with the SASS side."""
+    words = mnemonic.split(".")
+    if words[0] in ("fence", "membar"):
+        if "proxy" in words or "mbarrier_init" in words:
+            raise UnsupportedError(f"'{mnemonic}' in a proof")
+        scope = next((w for w in words if w in ("cta", "cluster", "gpu", "sys", "gl")), "cta")
+        return f"fence.{'gpu' if scope == 'gl' else scope}"
+    if "warp" in words:
+        return "bar.warp.sync"
+    if words[0] in ("bar", "barrier") and "sync" in words:
+        return "bar.sync"
+    if mnemonic == "griddepcontrol.wait":
+        return mnemonic
+    raise UnsupportedError(f"'{mnemonic}' in a proof")
 
 
 def parameter_offsets(function: Function) -> list[tuple[Variable, int]]:
