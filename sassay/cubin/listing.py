@@ -27,6 +27,11 @@ class Listing:
     text: str
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every word of code was an instruction."""
+        return "    .instruction 0x" not in self.text
+
 
 @dataclass(slots=True)
 class _Code:
