@@ -164,6 +164,10 @@ class _Builder:
         self._against(j, fact, self.stores)
         if fact.writes:
             self._against(j, fact, self.loads)
+            if fact.base is None:  # it may touch all of its space: whatever comes later and meets one of those meets this one too
+                for table in (self.stores, self.loads):
+                    for key in [k for k in table if fact.space in ("generic", k[0])]:
+                        del table[key]
         for table, taking in ((self.stores, fact.writes), (self.loads, fact.reads)):
             if taking:
                 row = table.setdefault((fact.space, fact.base), [])

@@ -16,6 +16,8 @@ from sassay.sched import controls, lists
 
 PRESSURE = {File.R: 40, File.UR: 24, File.P: 5, File.UP: 4}
 """Live registers at which scheduling over virtual registers turns from latency to pressure, unless the given order needs more."""
+SLACK = 2
+"""Registers by which a new order may exceed its limit; past that the order given stays."""
 MARGIN = 6
 """Registers kept below a launch limit for what allocation adds (alignment of tuples)."""
 
@@ -67,13 +69,18 @@ def schedule_virtual(fn: Function) -> None:
             for u in access.uses:
                 entering |= 1 << u
         pressures = []
+        bounds = []
         for file, usual in PRESSURE.items():
             ends, starts = _members(units, out, file), _members(units, entering, file)
             p = lists.pressure_of(file, seen, starts, ends, 0)
             needed = _peak(p, starts)
             p.limit = max(usual, needed) if file != File.R else min(max(usual, needed), max(limit, needed))
             pressures.append(lists.pressure_of(file, seen, starts, ends, p.limit))
-        block.nodes = [block.nodes[i] for i in lists.order(graph, heights, pressures)]
+            bounds.append((file, starts, ends, p.limit))
+        order = lists.order(graph, heights, pressures)
+        moved = [seen[i] for i in order]
+        if all(_peak(lists.pressure_of(f, moved, starts, ends, 0), starts) <= most + SLACK for f, starts, ends, most in bounds):
+            block.nodes = [block.nodes[i] for i in order]
 
 
 def _members(units: Units, mask: int, file: File) -> set[int]:

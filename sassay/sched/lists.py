@@ -106,25 +106,30 @@ def order(dag: Dag, heights: Sequence[int], pressures: Sequence[Pressure] = (), 
     return result
 
 
+def _number(entry: tuple[int, ...]) -> int:
+    return entry[-1]
+
+
 def _relieve(ready: list[tuple[int, int]], later: list[tuple[int, int, int]], pressures: Sequence[Pressure]) -> int:
-    """Removes and returns the candidate that adds least to the files at their limit: ready ones first, then the soonest ready, then the most urgent."""
+    """Removes and returns the candidate that adds least to the files at their limit: ready ones first,
+    then in the order given, which is known to get by."""
     tight = [p for p in pressures if len(p.live) >= p.limit]
 
     def growth(i: int) -> int:
         return sum([p.change(i) for p in tight])
 
-    best: tuple[int, int, int, int] | None = None
-    for key, i in heapq.nsmallest(SCAN, ready):
-        candidate = (growth(i), 0, key, i)
+    best: tuple[int, int] | None = None
+    for _, i in heapq.nsmallest(SCAN, ready, key=_number):
+        candidate = (growth(i), i)
         if best is None or candidate < best:
             best = candidate
     if best is None or best[0] > 0:
-        for at, key, i in heapq.nsmallest(SCAN, later):
-            candidate = (growth(i), at, key, i)
+        for _, _, i in heapq.nsmallest(SCAN, later, key=_number):
+            candidate = (growth(i), i)
             if best is None or candidate < best:
                 best = candidate
     assert best is not None
-    i = best[3]
+    i = best[1]
     for k, entry in enumerate(ready):
         if entry[1] == i:
             ready[k] = ready[-1]
