@@ -413,10 +413,11 @@ def _fma64(op: FloatOp) -> Callable[..., Array]:
     def fn(a: Array, b: Array, c: Array) -> Array:
         x, y, z = a.view(F64), b.view(F64), c.view(F64)
         p = x * y
-        ordinary = p + z  # right already for zeros, infinities and NaN
         ea = (a >> U64(52) & _EXPONENT64).astype(np.int64)
         eb = (b >> U64(52) & _EXPONENT64).astype(np.int64)
         ec = (c >> U64(52) & _EXPONENT64).astype(np.int64)
+        # Right already for zeros, infinities and NaN; a finite product that overflows must not meet an infinite addend.
+        ordinary = np.where((ec == 2047) & (ea < 2047) & (eb < 2047), z, p + z)
         special = (ea == 2047) | (eb == 2047) | (ec == 2047) | (x == 0) | (y == 0)
         if rounding != "RN":
             bits = _by_lane((a, b, c), ~((ea == 2047) | (eb == 2047) | (ec == 2047)), exact, ordinary.view(U64))
