@@ -148,6 +148,12 @@ class TimingModel:
                     return row[key]
         raise SassError(f"{self.chip}: no {kind} figure for {producer} -> {consumer} ({FILES[file]}, {role or 'result'})")
 
+    def largest(self, kind: str, producer: str, file: int) -> int:
+        """The largest accusing figure of a producer in a file over all its consumers and parts; 0 if it has none there."""
+        rows = self._tables[kind].get(FILES[file], {})
+        named = [row for name, row in rows.items() if name.partition(".")[0] == producer] or [rows.get("any", {})]
+        return max((cell[1] for row in named for cell in row.values()), default=0)
+
     def raw(self, producer: TimingClass, consumer: TimingClass, file: int, role: str = "operand", part: str = "") -> int:
         """Least distance from a fixed-latency write to a read of it."""
         return self.cell("raw", f"{producer.name}.{part}" if part else producer.name, consumer.name, file, role)[0]
