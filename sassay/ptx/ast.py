@@ -28,6 +28,7 @@ class Register:
     type: str
     uid: int
     location: Location | None = None
+    vector: int = 1  # elements of a `.v2`/`.v4` register
 
     @property
     def bits(self) -> int:
