@@ -100,7 +100,8 @@ def disasm(file: str, output: str | None, kernels: tuple[str, ...], control: str
                 listing = write_kernels(cubin, list(kernels), control) if kernels else write(cubin, control)
         if as_json:
             rows = {name: _instructions(code, chip) for name, code in codes.items()}
-            listing = Listing(json.dumps(rows, indent=1) + "\n", [f"{n}+{r['offset']:#x}: {r['error']}" for n in rows for r in rows[n] if "error" in r])
+            bad = [f"{name}+{row['offset']:#x}: {row['error']}" for name in rows for row in rows[name] if "error" in row]
+            listing = Listing(json.dumps(rows, indent=1) + "\n", bad)
     except SassayError as error:
         raise located(error, file) from None
     write_output(output, listing.text.encode())

@@ -171,7 +171,7 @@ def build(
     symtab = b.section(".symtab", SHT_SYMTAB, link=strings_at, align=8, entry_size=24)
     frame = b.section(".debug_frame", SHT_PROGBITS)
     line = b.section(".debug_line", SHT_PROGBITS) if module.files else 0
-    notes = _notes(b, tool, version, arguments)
+    notes = _notes(b, tool, version, arguments or f"-arch {target.name} ")
     module_info = b.section(".nv.info", SHT_CUDA_INFO, link=symtab, align=4)
     b.section(".nv.compat", SHT_CUDA_COMPAT, align=4, data=_compat(b.facts))
     infos = [b.section(f".nv.info.{k.name}", SHT_CUDA_INFO, SHF_INFO, link=symtab, align=4) for k in kernels]
@@ -191,7 +191,7 @@ def build(
         b.sections[line].data, line_fixups = debug_line(module.files, [(k.name, len(k.code), k.lines) for k in kernels])
     _fill_relocations(b, relocations, {".debug_frame": (frame, frame_fixups), ".debug_line": (line, line_fixups)}, kernels, module, places)
     _fill_strings(b, symtab, strings_at, names_at)
-    return Elf(flags=b.facts.elf_flags, names=names_at, sections=b.sections).to_bytes()
+    return Elf(flags=notes[1] << 24 | b.facts.elf_flags, names=names_at, sections=b.sections).to_bytes()
 
 
 def _check(kernels: Sequence[KernelImage]) -> None:

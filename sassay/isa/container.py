@@ -14,6 +14,7 @@ class Container:
     a `bytes` a half word."""
 
     elf_flags: int
+    """The low three bytes of e_flags; the high one is the index of the section .note.nv.cuinfo (probed: cuobjdump finds the note by it)."""
     compat: tuple[tuple[int, int | tuple[int, int] | bytes], ...]
     sw_war: int
     """EIATTR_SW_WAR of each kernel."""
@@ -34,7 +35,7 @@ def _row(number: int, low: int, accelerated: bool, fastpath: int, war: int, extr
     if extra:
         compat.append((0x07, b"\x01\x01"))
     compat += [(_TENSORMAP, 0), (_FASTPATH, (fastpath, 0)), (_FINALIZER, b"\x40\x04")]
-    return Container(0x06000000 | number << 8 | low, tuple(compat), war, 0x40 if low == 2 else 0, low == 2)
+    return Container(number << 8 | low, tuple(compat), war, 0x40 if low == 2 else 0, low == 2)
 
 
 _TABLE: dict[str, Container] = {
