@@ -34,7 +34,8 @@ class Item:
 
     node: Node
     kind: TimingClass
-    defs: tuple[tuple[int, File], ...]
+    defs: tuple[tuple[int, File, int], ...]
+    """(register, file, number of the class and part that writes it)."""
     uses: tuple[tuple[int, File, str], ...]
     def_mask: int
     use_mask: int
@@ -85,10 +86,10 @@ class State:
         return changed
 
 
-def distance(model: TimingModel, what: str, producer: TimingClass, consumer: TimingClass, file: File, role: str) -> int:
-    """Least issue distance between two accesses of a register: "raw" (role of the use), "war" or "waw"."""
+def distance(model: TimingModel, what: str, producer: TimingClass, consumer: TimingClass, file: File, role: str, part: str = "") -> int:
+    """Least issue distance between two accesses of a register: "raw" (role of the use, part of the result), "war" or "waw"."""
     if what == "raw":
-        return model.raw(producer, consumer, file, role)
+        return model.raw(producer, consumer, file, role, part)
     return model.war(producer, consumer, file) if what == "war" else model.waw(producer, consumer, file)
 
 
@@ -99,8 +100,8 @@ class Controls:
         self.fn = fn
         self.model = model
         self.serial = serial
-        self.kinds: list[TimingClass] = []
-        self.kind_number: dict[TimingClass, int] = {}
+        self.kinds: list[tuple[TimingClass, str]] = []
+        self.kind_number: dict[tuple[TimingClass, str], int] = {}
         self.distances: dict[tuple[str, int, int, File, str], int] = {}
         self.window = model.longest
         where = {b.label: i for i, b in enumerate(fn.blocks)}
@@ -112,21 +113,28 @@ class Controls:
     def _item(self, node: Node) -> Item:
         instr = node.instruction
         kind = self.model.classify(instr)
-        if kind not in self.kind_number:
-            self.kind_number[kind] = len(self.kinds)
-            self.kinds.append(kind)
         seen: Effects = effects(instr)
-        defs = tuple([(_BASES[f] + i, f) for f, first, w in seen.defs if f in _BASES for i in range(first, first + w)])
+        whole = self._number(kind, "")
+        halves = (self._number(kind, "lo"), self._number(kind, "hi")) if kind.name == "wide" else (whole, whole)
+        defs = tuple(
+            [
+                (_BASES[f] + first + i, f, halves[i] if w == 2 else whole)
+                for f, first, w in seen.defs
+                if f in _BASES
+                for i in range(w)
+            ]
+        )
         uses = tuple(
             [
-                (_BASES[f] + i, f, self.model.role(instr, position))
+                (_BASES[f] + first + i, f, "addend_hi" if i and role == "addend" else role)
                 for (f, first, w), position in zip(seen.uses, seen.use_positions, strict=True)
                 if f in _BASES
-                for i in range(first, first + w)
+                for role in (self.model.role(instr, position),)
+                for i in range(w)
             ]
         )
         def_mask = use_mask = late = 0
-        for d, _ in defs:
+        for d, _, _ in defs:
             def_mask |= 1 << d
         for u, f, role in uses:
             use_mask |= 1 << u
@@ -134,6 +142,13 @@ class Controls:
                 late |= 1 << u
         partial = not instr.guard.is_zero or instr.guard.invert
         return Item(node, kind, defs, uses, def_mask, use_mask, late, partial)
+
+    def _number(self, kind: TimingClass, part: str) -> int:
+        found = self.kind_number.get((kind, part))
+        if found is None:
+            found = self.kind_number[kind, part] = len(self.kinds)
+            self.kinds.append((kind, part))
+        return found
 
     def _later_definitions(self) -> list[int]:
         """Per block: registers written somewhere after it, itself included when it lies in a loop."""
@@ -183,7 +198,8 @@ class Controls:
         key = (what, producer, consumer, file, role)
         found = self.distances.get(key)
         if found is None:
-            found = self.distances[key] = distance(self.model, what, self.kinds[producer], self.kinds[consumer], file, role)
+            first, part = self.kinds[producer]
+            found = self.distances[key] = distance(self.model, what, first, self.kinds[consumer][0], file, role, part)
         return found
 
     def _walk(self, row: list[Item], entry: State) -> tuple[State, int]:
@@ -245,14 +261,14 @@ class Controls:
     def _earliest(self, item: Item, writes: Events, reads: Events, floor: int) -> int:
         """First cycle at which the fixed distances allow the instruction."""
         at = floor
-        consumer = self.kind_number[item.kind]
+        consumer = self.kind_number[item.kind, ""]
         distance = self._distance
         for register, file, role in item.uses:
             for producer, when in writes.get(register, _NONE).items():
                 need = when + distance("raw", producer, consumer, file, role)
                 if need > at:
                     at = need
-        for register, file in item.defs:
+        for register, file, _ in item.defs:
             for producer, when in writes.get(register, _NONE).items():
                 need = when + distance("waw", producer, consumer, file, "operand")
                 if need > at:
@@ -272,7 +288,7 @@ class Controls:
         sources: list[int], set_at: list[int],
     ) -> int:  # fmt: skip
         """Records an issued instruction; the mask of scoreboards it sets."""
-        number = self.kind_number[item.kind]
+        number = self.kind_number[item.kind, ""]
         busy = 0
         for register, _, role in item.uses:
             if not (item.late_mask >> register & 1) or role == "guard":
@@ -289,15 +305,15 @@ class Controls:
             sources[k] |= item.late_mask
             set_at[k] = now
             busy |= 1 << k
-        for register, _ in item.defs:
+        for register, _, writer in item.defs:
             reads.pop(register, None)
             if item.kind.write_sb:
                 if not item.partial:
                     writes.pop(register, None)
             elif item.partial:
-                writes.setdefault(register, {})[number] = now
+                writes.setdefault(register, {})[writer] = now
             else:
-                writes[register] = {number: now}
+                writes[register] = {writer: now}
         return busy
 
     def _finish(self, front: list[int]) -> None:
@@ -365,7 +381,7 @@ class _Scoreboards:
         for j in range(len(self.row) - 1, -1, -1):
             item = self.row[j]
             if item.kind.write_sb:
-                for d, _ in item.defs:
+                for d, _, _ in item.defs:
                     results[j] = min(results[j], touch.get(d, FAR))
             if item.late_mask:
                 for u, _, _ in item.uses:
@@ -373,7 +389,7 @@ class _Scoreboards:
                         sources[j] = min(sources[j], overwrite.get(u, FAR))
             for u, _, _ in item.uses:
                 touch[u] = j
-            for d, _ in item.defs:
+            for d, _, _ in item.defs:
                 touch[d] = overwrite[d] = j
         return results, sources
 

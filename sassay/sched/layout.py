@@ -35,7 +35,8 @@ def drop_empty(fn: Function) -> None:
         for i, block in enumerate(fn.blocks):
             following = fn.blocks[i + 1].label if i + 1 < len(fn.blocks) else None
             last = block.nodes[-1].instruction if block.nodes else None
-            if last is not None and last.opcode == "BRA" and not is_conditional(last) and _label(last) == following and block.successors == [following]:
+            jump = last is not None and last.opcode == "BRA" and not is_conditional(last) and block.successors == [following]
+            if jump and last is not None and _label(last) == following:
                 block.nodes.pop()
                 changed = True
             if not block.nodes and block.successors and block.successors[0] != block.label and (i or block.successors[0] == following):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -131,7 +132,7 @@ def test_empty_blocks_and_needless_jumps_go() -> None:
 def test_serial_code_waits_for_everything() -> None:
     fn = prepared(VECTOR_ADD, serial=True)
     nodes = [n.instruction for b in fn.blocks for n in b.nodes]
-    for before, after in zip(nodes, nodes[1:], strict=False):
+    for before, after in itertools.pairwise(nodes):
         if before.control.write is not None:
             assert after.control.wait >> before.control.write & 1
         assert before.control.stall == 15 or before.opcode == "EXIT"

@@ -38,20 +38,28 @@ def hazards(fn: Function, seed: int = 0, paths: int = 8, steps: int = 3000) -> l
                             found.add(f"{i.mnemonic}: waits for SB{k} too soon")
                         flying[k] = []
                 pending = {entry for row in flying.values() for entry in row} | loose
-                uses = [((f, r), p) for (f, first, w), p in zip(seen.uses, seen.use_positions, strict=True) for r in range(first, first + w) if f != File.SB]
+                uses = [
+                    ((f, r), p)
+                    for (f, first, w), p in zip(seen.uses, seen.use_positions, strict=True)
+                    for r in range(first, first + w)
+                    if f != File.SB
+                ]
+                halves = {(f, first + 1) for f, first, w in (*seen.uses, *seen.defs) if w == 2}
                 defs = [(f, r) for f, first, w in seen.defs for r in range(first, first + w) if f != File.SB]
                 for r, position in uses:
                     if ("write", r) in pending:
                         found.add(f"{i.mnemonic}: reads {r} in flight")
                     for when, producer in writes.get(r, ()):
-                        need = model.raw(producer, kind, r[0], model.role(i, position))  # type: ignore[arg-type]
+                        role = model.role(i, position)
+                        role = "addend_hi" if role == "addend" and r in halves else role
+                        need = model.raw(producer[0], kind, r[0], role, producer[1])  # type: ignore[index]
                         if now - when < need:
                             found.add(f"{i.mnemonic}: reads {r} after {now - when} of {need}")
                 for r in defs:
                     if ("write", r) in pending or ("read", r) in pending:
                         found.add(f"{i.mnemonic}: overwrites {r} in flight")
                     for when, producer in writes.get(r, ()):
-                        if now - when < model.waw(producer, kind, r[0]):  # type: ignore[arg-type]
+                        if now - when < model.waw(producer[0], kind, r[0]):  # type: ignore[index]
                             found.add(f"{i.mnemonic}: overwrites {r} too soon after its write")
                     for when, reader in reads.get(r, ()):
                         if now - when < model.war(reader, kind, r[0]):  # type: ignore[arg-type]
@@ -66,8 +74,12 @@ def hazards(fn: Function, seed: int = 0, paths: int = 8, steps: int = 3000) -> l
                     if not partial:
                         writes[r] = []
                     if not kind.write_sb:
-                        writes.setdefault(r, []).append((now, kind))
-                for k, entries in ((i.control.write, [("write", r) for r in defs] + [("read", r) for r in late]), (i.control.read, [("read", r) for r in late])):
+                        writes.setdefault(r, []).append((now, (kind, "" if kind.name != "wide" else "hi" if r in halves else "lo")))
+                reading = [("read", r) for r in late]
+                for k, entries in (
+                    (i.control.write, [("write", r) for r in defs] + (reading if i.control.read is None else [])),
+                    (i.control.read, reading),
+                ):
                     if k is not None:
                         flying[k].extend(entries)
                         set_at[k] = now
