@@ -301,7 +301,7 @@ class _Cta:
         if compiled.exchange:
             shape = (self.lanes // WARP, WARP)
             wide = [np.broadcast_to(v, (self.lanes,)).reshape(shape) for v in values]
-            results = tuple(np.asarray(r).reshape(-1) for r in compiled.run(mask.reshape(shape), *wide))
+            results = tuple(np.broadcast_to(r, shape).reshape(-1) for r in compiled.run(mask.reshape(shape), *wide))
         else:
             results = compiled.run(*values)
         for register, value in zip(compiled.writes, results, strict=True):

@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 class Source:
     """A PTX text, its tokens, and the places they stand at. `tokens` ends with one empty token."""
 
-    __slots__ = ("file", "positions", "text", "tokens", "_lines")
+    __slots__ = ("_lines", "file", "positions", "text", "tokens")
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text

@@ -320,7 +320,7 @@ def extract_field(c: Context) -> None:
     def value(v: Values) -> object:
         a, p, n = x(v), alg.zext(pos(v), 32, w) if w > 32 else pos(v), alg.zext(length(v), 32, w) if w > 32 else length(v)
         mask = alg.sub(alg.shl(alg.const(1, w), n, w), alg.const(1, w), w)
-        field = alg.and_(alg.lshr(a, p, w), mask, w)
+        field = alg.and_(alg.ashr(a, p, w) if c.is_signed else alg.lshr(a, p, w), mask, w)
         if not c.is_signed:
             return field
         last = alg.sub(alg.add(p, n, w), alg.const(1, w), w)
