@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sassay.errors import AllocationError
 from sassay.sass.effects import Effects, effects
 from sassay.sass.function import Function, Node
-from sassay.sass.model import VIRTUAL, File, Reg
+from sassay.sass.model import ALWAYS, VIRTUAL, File, Imm, Reg
 
 FILES = (File.R, File.UR, File.P, File.UP, File.B)
 _WIDE_READERS = frozenset({"HMMA", "IMMA", "DMMA", "QMMA", "BMMA", "OMMA"})
@@ -168,14 +168,24 @@ def live_out(fn: Function, units: Units) -> list[int]:
 
 
 def is_copy(node: Node) -> tuple[Reg, Reg] | None:
-    """(destination, source) of a plain unguarded copy between registers of one file."""
+    """(destination, source) of a plain unguarded copy between registers of one file: MOV, UMOV, or PLOP3 of a predicate and true."""
     instr = node.instruction
-    if instr.opcode not in ("MOV", "UMOV") or instr.modifiers or _guarded(node) or node.relocation is not None:
+    if instr.opcode not in _COPIES or _guarded(node) or node.relocation is not None or len(instr.operands) < 2:
         return None
-    if len(instr.operands) < 2:
+    operands = instr.operands
+    to, source = operands[0], operands[1]
+    if instr.opcode == "PLOP3":
+        if len(operands) != 7 or operands[1:2] + operands[3:] != _PREDICATE_COPY:
+            return None
+        source = operands[2]
+    elif instr.modifiers:
         return None
-    to, source = instr.operands[0], instr.operands[1]
     if not isinstance(to, Reg) or not isinstance(source, Reg) or to.file != source.file or source.is_zero or to.is_zero:
         return None
     plain = not (source.neg or source.absolute or source.invert or source.suffix or to.suffix)
     return (to, source) if plain else None
+
+
+_COPIES = frozenset({"MOV", "UMOV", "PLOP3"})
+_PREDICATE_COPY = (ALWAYS, ALWAYS, ALWAYS, Imm(0x80), Imm(0x8))
+"""Operands of PLOP3.LUT beside the destination and the copied predicate: p and true and true."""

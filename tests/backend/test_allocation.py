@@ -171,3 +171,16 @@ def test_an_instruction_too_wide_for_the_limit_is_refused() -> None:
     fn = function(tuples(3))
     with pytest.raises(AllocationError):
         allocate(fn, AllocationOptions(6))
+
+
+def test_predicate_copies_are_coalesced() -> None:
+    fn = function(
+        """
+        ISETP.NE.AND P70000, PT, R2, R3, PT
+        PLOP3.LUT P70001, PT, P70000, PT, PT, 0x80, 0x8
+        @P70001 STG.E desc[UR4][R2.64], R3
+        EXIT
+        """
+    )
+    allocate(fn)
+    assert [n.instruction.opcode for n in fn.blocks[0].nodes] == ["ISETP", "STG", "EXIT"]
