@@ -69,9 +69,10 @@ class Target:
 
 
 _HOPPER_FEATURES = frozenset({"uldc", "hfma2_mma", "dfma_coupled"})
-_B100 = frozenset({"ldcu", "ffma2", "fmnmx3", "iadd64", "dfma_coupled", "reconvergent"})
-_B103 = frozenset({"ldcu", "ffma2", "fmnmx3", "iadd64", "reconvergent", "mufu_packed"})
-_B120 = frozenset({"ldcu", "iadd64", "reconvergent"})
+_BLACKWELL_FEATURES = frozenset({"ldcu", "iadd64", "reconvergent", "iadd3_preds"})
+_B100 = _BLACKWELL_FEATURES | {"ffma2", "fmnmx3", "dfma_coupled", "vimnmx_preds", "credux"}
+_B103 = _BLACKWELL_FEATURES | {"ffma2", "fmnmx3", "mufu_packed", "vimnmx_preds", "credux"}
+_B120 = _BLACKWELL_FEATURES | {"vimnmx_s32", "int64_alu", "hadd2_bf16"}
 
 
 def _targets() -> dict[str, Target]:
