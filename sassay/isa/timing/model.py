@@ -5,7 +5,7 @@ figure has two readings: `schedule`, the least that a schedule may use, and `acc
 smallest distance seen in vendor code). The data files name the sources. A figure that is not in them is an error, never a guess.
 
 Roles of a use: `guard`; `address` (registers of a memory operand, descriptors); `bank` (index or handle of a constant); `addend` and
-`addend_hi` (third operand of IMAD.WIDE, low and high half); `operand` otherwise. Roles of a definition: `""`, and for IMAD.WIDE's pair
+`addend_hi` (third operand of IMAD.WIDE and IMAD.HI, low and high half); `operand` otherwise. Roles of a definition: `""`, and for IMAD.WIDE's pair
 `lo` and `hi`.
 """
 
@@ -120,8 +120,8 @@ class TimingModel:
             return "address"
         if kind == "Const":
             return "bank"
-        if instr.opcode in ("IMAD", "UIMAD") and "WIDE" in instr.modifiers and position == _last_register(instr.operands) and position >= 3:
-            return "addend" if instr.opcode == "IMAD" else "operand"
+        if instr.opcode == "IMAD" and position >= 3 and position == _last_register(instr.operands) and {"WIDE", "HI"} & set(instr.modifiers):
+            return "addend"
         return "operand"
 
     def cell(self, kind: str, producer: str, consumer: str, file: int, role: str) -> Cell:
