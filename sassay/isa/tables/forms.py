@@ -124,11 +124,12 @@ class Group:
 @dataclass(frozen=True, slots=True)
 class Form:
     """One encoding class. `opcode` has bit 91 as its bit 12. `legal` is the mask of legal values of the control bits 105..109 and 122..124.
-    `default` holds the bits that nothing in the text decides. `reuse` maps control bits 122..124 to fields. `seen`: met in compiler output."""
+    `barriers`: masks of the legal values of the write and the read barrier (7 is none). `default` holds the bits that nothing in the text decides. `reuse` maps control bits 122..124 to fields. `seen`: met in compiler output."""
 
     name: str
     opcode: int
     legal: int
+    barriers: tuple[int, int]
     seen: bool
     base: Tokens
     fields: tuple[Field, ...]
@@ -212,6 +213,7 @@ def form_to_json(form: Form) -> str:
         "name": form.name,
         "opcode": form.opcode,
         "legal": hex(form.legal),
+        "barriers": form.barriers,
         "seen": int(form.seen),
         "base": list(form.base),
         "fields": [field(f) for f in form.fields],
@@ -230,7 +232,7 @@ def form_from_json(text: str | bytes) -> Form:
     def feature(x: Any) -> Feature:
         if isinstance(x, int):
             return Feature(x, -1, {}, 0, 2)
-        return Feature(-1, x["f"], {raw: case for raw, case in x["c"]}, x["p"], x["n"])
+        return Feature(-1, x["f"], dict(x["c"]), x["p"], x["n"])
 
     def runs(flat: list[int]) -> tuple[int, ...]:
         index: list[int] = []
@@ -246,6 +248,7 @@ def form_from_json(text: str | bytes) -> Form:
         name=data["name"],
         opcode=data["opcode"],
         legal=int(data["legal"], 16),
+        barriers=tuple(data.get("barriers", (255, 255))),
         seen=bool(data["seen"]),
         base=tuple(data["base"]),
         fields=tuple(map(field, data["fields"])),
@@ -259,5 +262,5 @@ def form_from_json(text: str | bytes) -> Form:
             for g in data["groups"]
         ),
         default=int(data["default"], 16),
-        reuse={bit: f for bit, f in data["reuse"]},
+        reuse=dict(data["reuse"]),
     )
