@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from sassay.cubin.build import KernelImage, ModuleImage, build
+from sassay.cubin.build import KernelImage, ModuleImage, Variable, build
 from sassay.cubin.model import Fixup, Param
 from sassay.errors import UnsupportedError
 from sassay.isa.target import Target, target
@@ -15,11 +15,12 @@ from sassay.ptx import ast as ptx
 from sassay.regalloc import AllocationOptions, allocate
 from sassay.sass.codec import encode
 from sassay.sass.function import Function, Node
-from sassay.sass.model import R_ZERO, Const, File, Imm, Instruction, Reg
+from sassay.sass.model import Const, File, Imm, Instruction, Reg
 from sassay.sass.text import format_control, format_instruction
 from sassay.sched import schedule_final, schedule_virtual
 from sassay.sched.layout import Layout, drop_empty, flatten
 
+ADDRESS_BANK = 4
 PASSES = ("isel", "schedule", "allocate", "finish", "layout")
 """Names that `dump_after` takes."""
 
@@ -86,36 +87,62 @@ def compile_ptx(text: str, target_name: str, options: CompileOptions | None = No
     clock.lap("parse")
     images: list[KernelImage] = []
     reports: dict[str, KernelReport] = {}
-    needs: list[Function] = []
+    addresses: dict[tuple[str, int], int] = {}
     for function in module.functions:
         if function.is_entry and function.body is not None:
-            image, report, made = _kernel(module, function, chip, options)
+            image, report = _kernel(module, function, chip, options, addresses)
             images.append(image)
             reports[report.name] = report
-            needs.append(made)
             for name, seconds in report.seconds.items():
                 clock.seconds[name] = clock.seconds.get(name, 0.0) + seconds
     clock.lap("kernels")
     clock.seconds.pop("kernels")
-    data = build(chip, images, module_image(module, needs), arguments=f"-arch {target_name}")
+    data = build(chip, images, module_image(module, addresses), arguments=f"-arch {target_name}")
     clock.lap("cubin")
     return CompileResult(data, chip, reports, clock.seconds)
 
 
-def module_image(module: ptx.Module, functions: list[Function]) -> ModuleImage:
-    """Module variables and the table of addresses that the kernels asked for."""
-    from sassay.isel.module import module_data
+def module_image(module: ptx.Module, table: dict[tuple[str, int], int]) -> ModuleImage:
+    """Module variables, and the table of addresses (symbol, addend) -> offset in bank 4 that the kernels asked for."""
+    variables = []
+    for v in module.variables:
+        if v.space in ("global", "const") and v.linkage != "extern":
+            fixups = [Fixup(offset, "R_CUDA_64", symbol, addend) for offset, symbol, addend, _ in v.relocations]
+            data = v.init if v.init is None or len(v.init) == v.size else v.init + bytes(v.size - len(v.init))
+            variables.append(Variable(v.name, v.size, v.align, data, v.space == "const", v.linkage in ("visible", "weak", "common"), fixups))
+    for name, addend in table:
+        if addend:
+            raise UnsupportedError(f"the address of {name} plus {addend} in the table of addresses")
+    return ModuleImage(variables=variables, address_table=[name for name, _ in table])
 
-    return module_data(module, functions)
+
+def _rebase_addresses(fn: Function, table: dict[tuple[str, int], int]) -> None:
+    """Moves a function's own slots in the table of addresses (bank 4) to those of the module's, in place."""
+    own = fn.notes.get("address_table")
+    if not isinstance(own, dict):
+        return
+    moved = {offset: table.setdefault(key, 8 * len(table)) for key, offset in own.items()}
+    if all(a == b for a, b in moved.items()):
+        return
+    for block in fn.blocks:
+        for node in block.nodes:
+            new = [
+                replace(o, offset=moved[o.offset & ~7] + (o.offset & 7)) if isinstance(o, Const) and o.bank == ADDRESS_BANK else o
+                for o in node.instruction.operands
+            ]
+            node.instruction = replace(node.instruction, operands=tuple(new))
 
 
-def _kernel(module: ptx.Module, function: ptx.Function, chip: Target, options: CompileOptions) -> tuple[KernelImage, KernelReport, Function]:
+def _kernel(
+    module: ptx.Module, function: ptx.Function, chip: Target, options: CompileOptions, addresses: dict[tuple[str, int], int]
+) -> tuple[KernelImage, KernelReport]:
     from sassay.isel import select
     from sassay.isel.build import Options as SelectOptions
 
     clock = _Clock()
     serial = options.serial or options.level == 0
     fn = select(module, function, chip, SelectOptions(level=options.level))
+    _rebase_addresses(fn, addresses)
     clock.lap("isel")
     _dump(fn, "isel", options)
     drop_empty(fn)
@@ -140,26 +167,25 @@ def _kernel(module: ptx.Module, function: ptx.Function, chip: Target, options: C
         fn.name, count, image.registers, fn.spill_bytes, fn.frame_size, fn.shared_size, fn.barriers, clock.seconds,
         {"blocks": layout.starts, "registers": fn.notes.get("registers"), "values": fn.notes.get("witness")},
     )  # fmt: skip
-    return image, report, fn
+    return image, report
 
 
 def add_prologue(fn: Function) -> None:
-    """Sets up R1, the top of the stack less the frame, in kernels that use it."""
-    if not fn.is_entry or not (fn.frame_size or any(_reads_stack(n.instruction) for b in fn.blocks for n in b.nodes)):
+    """R1 as the top of the stack less the frame, in kernels that have one: set up here, or corrected where the selector has done so."""
+    if not fn.is_entry or not fn.frame_size:
         return
-    stack = Reg(File.R, 1)
-    nodes = [Node(Instruction("LDC", (), (stack, Const(0, fn.target.constants.stack_top))))]
     fn.frame_size = (fn.frame_size + 15) // 16 * 16
-    if fn.frame_size:
-        nodes.append(Node(Instruction("IADD3", (), (stack, stack, Imm(-fn.frame_size), R_ZERO))))
-    fn.blocks[0].nodes[:0] = nodes
+    stack = Reg(File.R, 1)
+    adjust = fn.notes.get("stack_adjust")
+    nodes = fn.blocks[0].nodes
+    if not isinstance(adjust, Node):
+        adjust = Node(Instruction("VIADD"))
+        at = next((i + 1 for i, n in enumerate(nodes) if n.instruction.opcode == "LDC" and n.instruction.operands[0] == stack), 0)
+        nodes.insert(at, adjust)
+        if not at:
+            nodes.insert(0, Node(Instruction("LDC", (), (stack, Const(0, fn.target.constants.stack_top)))))
+    adjust.instruction = Instruction("VIADD", (), (stack, stack, Imm(-fn.frame_size & 0xFFFFFFFF)))
     fn.registers_used = max(fn.registers_used, 2)
-
-
-def _reads_stack(instr: Instruction) -> bool:
-    from sassay.sass.effects import effects
-
-    return any(f == File.R and first <= 1 < first + width for f, first, width in effects(instr).uses)
 
 
 def _image(fn: Function, layout: Layout, code: bytes) -> KernelImage:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sassay.isel.emit import Emitter, copy_predicate
 from sassay.isel.ir import Block, Graph, Loop, Value, common_dominator, dominators, link, loops
 from sassay.isel.uniform import Divergence, is_stub
@@ -187,8 +189,9 @@ def leaf_load(e: Emitter, v: Value, target: Reg) -> Node:
     source = Const(int(bank), int(offset))  # type: ignore[call-overload]
     if target.file is File.UR:
         return uniform_load(e, target, source, v.width)
-    node = Node(Instruction("LDC", ("64",) if v.width == 2 else (), (target, source)), remat=True)
-    return node
+    if not source.offset:
+        source = Const(source.bank, 0, R_ZERO)  # nvdisasm's spelling: an LDC without offset shows its index register
+    return Node(Instruction("LDC", ("64",) if v.width == 2 else (), (target, source)), remat=True)
 
 
 def constant_nodes(v: Value, register: int) -> list[Node]:
