@@ -46,6 +46,12 @@ def lut_fix(lut: int, position: int, value: int) -> int:
     return sum((lut >> ((i & ~step) | (step if value else 0)) & 1) << i for i in range(8))
 
 
+def lut_exchange(lut: int, i: int, j: int) -> int:
+    """The table with operands i and j exchanged."""
+    a, b = (4, 2, 1)[i], (4, 2, 1)[j]
+    return sum((lut >> ((k & ~(a | b)) | (a if k & b else 0) | (b if k & a else 0)) & 1) << k for k in range(8))
+
+
 class Builder:
     """Appends operations to `block`. `guard` applies to operations with effects made while it is set."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sassay.isel.builder import SWAPPED, signed
+from sassay.isel.builder import SWAPPED, lut_exchange, signed
 from sassay.isel.emit import NOT_TRUE, TRUE, Emitter, fail, rule
 from sassay.isel.ir import Op, Value
 from sassay.sass.model import ALWAYS, File, Imm, ImmKind, Mem, Name, Operand, R_ZERO, Reg
@@ -12,7 +12,7 @@ FORMS = {
     "DFMA": "d a b c", "DSETP": "P P a b p", "MUFU": "d a", "FCHK": "P a b", "FRND": "d a", "F2F": "d a", "F2I": "d a", "I2F": "d a",
     "I2FP": "d a", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b", "PRMT": "d a b c",
     "SHF": "d a b c", "IDP": "d a b c", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p", "HSETP2": "P P a b p",
-    "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c", "VOTE": "d P p", "SHFL": "P d a i i", "NANOSLEEP": "i",
+    "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c", "SHFL": "P d a i i", "NANOSLEEP": "i",
     "ACQBULK": "", "PREEXIT": "", "ERRBAR": "", "CGAERRBAR": "", "MEMBAR": "", "FENCE": "", "LDGDEPBAR": "", "MOVM": "d a",
 }  # fmt: skip
 """Operands in the order of nvdisasm's text. d, P: results (register, predicate); a: register; b, c: register, immediate or uniform, c only when b is a
@@ -159,11 +159,6 @@ def emit_iadd(e: Emitter, op: Op) -> None:
         if p.op.name == "imul" and alone(e, p) and mp == "-" and not mq and p.op.args[1].const is not None:
             emit_imad(e, d, p.op.args[0], e.graph.const(-p.op.args[1].const), q, "")
             return
-        if p.op.name == "imul" and alone(e, p) and mp == "-" and not mq:
-            u, w = p.op.args
-            if u.const is None and not e.is_flexible(u):
-                e.ins("IMAD", (), [d, e.a(u, "-"), *spare(e, w, q)])
-                return
         if p.op.name == "shl" and alone(e, p) and p.op.args[1].const is not None and not mp:
             if q.const is None:
                 emit_lea(e, d, p.op.args[0], q, mq, p.op.args[1].const)
@@ -177,14 +172,6 @@ def emit_iadd(e: Emitter, op: Op) -> None:
                 iadd3(e, d, [], sum_operands(e, *terms))
                 return
     iadd3(e, d, [], sum_operands(e, (x, mx), (y, my), None))
-
-
-def spare(e: Emitter, y: Value, z: Value) -> list[Operand]:
-    """Operands b and c of a multiplication: at most one of them immediate or uniform."""
-    b = e.flexible(y)
-    if isinstance(b, Reg) and b.file is File.R:
-        return [b, e.flexible(z) if z.width == 1 else e.a(z)]
-    return [b, e.a(z)]
 
 
 def emit_imad(e: Emitter, d: Reg, x: Value, y: Value, z: Value, mz: str) -> None:
@@ -336,12 +323,12 @@ def emit_half(e: Emitter, op: Op) -> None:
 @rule("lop3")
 def emit_lop3(e: Emitter, op: Op) -> None:
     lut = int(op.attr[0])  # type: ignore[call-overload]
-    x, y, z = op.args
-    d = e.dest(op.results[0])
-    o: list[Operand] = [e.a(x), e.flexible(y, "", "bits")]
-    taken = not (isinstance(o[1], Reg) and o[1].file is File.R)
-    o.append(e.a(z) if taken else e.flexible(z, "", "bits"))
-    e.ins("LOP3", ("LUT",), [d, *o, Imm(lut), NOT_TRUE])
+    args = list(op.args)
+    for i in (0, 2):  # Only the second operand may be an immediate or a uniform register.
+        if e.is_flexible(args[i]) and not e.is_flexible(args[1]):
+            args[i], args[1] = args[1], args[i]
+            lut = lut_exchange(lut, i, 1)
+    e.ins("LOP3", ("LUT",), [e.dest(op.results[0]), e.a(args[0]), e.flexible(args[1], "", "bits"), e.a(args[2]), Imm(lut), NOT_TRUE])
 
 
 @rule("plop")
@@ -514,6 +501,9 @@ def emit_store(e: Emitter, op: Op) -> None:
 def emit_atomic(e: Emitter, op: Op) -> None:
     space, offset, kind = str(op.attr[0]), int(op.attr[1]), str(op.attr[2])  # type: ignore[call-overload]
     cas = kind == "cas"
+    if not e.needed(op.results[0]) and kind not in ("cas", "exch"):
+        emit_reduce(e, op)
+        return
     mem, name, at = memory_operand(e, space, op.args[0], offset, bare=cas)
     data = e.reg(op.args[1])
     width = op.results[0].width
@@ -565,7 +555,7 @@ def emit_ldc(e: Emitter, op: Op) -> None:
 
     bank, offset = int(op.attr[0]), int(op.attr[1])  # type: ignore[call-overload]
     base, at = fold_address(op.args[0], offset)
-    if not 0 <= at < 1 << 15:
+    if not 0 < at < 1 << 15:
         base, at = op.args[0], offset
     e.ins("LDC", op.mods, [e.dest(op.results[0]), Const(bank, at, e.reg(base))])
 
@@ -614,6 +604,13 @@ def emit_bar(e: Emitter, op: Op) -> None:
 def emit_b2r(e: Emitter, op: Op) -> None:
     r = op.results[0]
     e.ins("B2R", op.mods, [R_ZERO, e.dest(r)] if r.width == 0 else [e.dest(r)], op.memory)
+
+
+@rule("VOTE")
+def emit_vote(e: Emitter, op: Op) -> None:
+    """The word of a ballot is left out of the text where nobody reads it."""
+    word, p = (e.dest(r) for r in op.results)
+    e.ins("VOTE", op.mods, [*([] if word.is_zero else [word]), p, e.pred(op.args[0], op.amods[0] == "!")])
 
 
 @rule("MATCH")
