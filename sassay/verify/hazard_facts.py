@@ -8,40 +8,69 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sassay.isa.timing import TimingClass, TimingModel
+from sassay.sass.cfg import ENDS
 from sassay.sass.effects import effects
-from sassay.sass.model import PT, Const, File, Imm, Instruction, Mem, Name, Reg
+from sassay.sass.model import PT, Const, Control, File, Imm, Instruction, Mem, Name, Reg
 
 STRIDE = 512
 """Register numbers of one file."""
-SB_COUNT = 6
 GROUP_SB = 6
 """Number of the scoreboard that warpgroup MMAs use (gsb0), beside the six of the control bits."""
-R_FILE = int(File.R)
 _LAST_WITH_YIELD_OFF = 11
 
 
 @dataclass(slots=True)
-class Fact:
-    """One instruction's facts. `uses` are (register, role), `defs` (register, part), `late` registers read late (R file only)."""
+class Touch:
+    """What an instruction does apart from its control bits. `uses` are (register, role), `defs` (register, part)."""
 
-    index: int
+    opcode: str
+    mnemonic: str
     cls: TimingClass
     uses: tuple[tuple[int, str], ...]
     defs: tuple[tuple[int, str], ...]
     late: tuple[int, ...]
+    """Registers read late (R file only)."""
     watched: tuple[int, ...]
     """Registers read at a known time that some later write must still keep a distance from."""
     guard: int
     """Register number of the guard times two, plus one if inverted; -1 without a guard."""
+    group_write: bool
+    """Whether it raises the warpgroup scoreboard."""
     wait: int
-    write: int
-    read: int
-    cost: int
-    """Cycles until the next instruction may issue."""
+    """Scoreboards waited for by the operation itself (DEPBAR)."""
     partial: tuple[int, int] | None
     """(scoreboard, count) of a DEPBAR.LE that leaves some outstanding."""
     predicates: tuple[int, ...]
     """Predicate registers written."""
+    transfers: bool
+    """Whether it is a control transfer, whose target depends on its place."""
+
+
+class Fact:
+    """One instruction at its place: its touch, flattened, with its control bits."""
+
+    __slots__ = (
+        "cls", "cost", "defs", "guard", "index", "late", "leaves", "partial", "predicates", "read", "touch", "uses", "wait", "watched", "write",
+    )  # fmt: skip
+
+    def __init__(self, index: int, touch: Touch, control: Control) -> None:
+        self.index = index
+        self.touch = touch
+        self.cls = touch.cls
+        self.uses = touch.uses
+        self.defs = touch.defs
+        self.late = touch.late
+        self.watched = touch.watched
+        self.guard = touch.guard
+        self.partial = touch.partial
+        self.predicates = touch.predicates
+        self.wait = control.wait | touch.wait
+        self.write = GROUP_SB if touch.group_write else -1 if control.write is None else control.write
+        self.read = -1 if control.read is None else control.read
+        self.cost = issue_cost(control)
+        """Cycles until the next instruction may issue."""
+        self.leaves = bool(touch.defs or touch.late or touch.watched or self.write >= 0 or self.read >= 0)
+        """Whether anything is pending after it."""
 
 
 def register_name(number: int) -> str:
@@ -49,9 +78,8 @@ def register_name(number: int) -> str:
     return f"{File(number // STRIDE).name}{number % STRIDE}"
 
 
-def issue_cost(instr: Instruction) -> int:
+def issue_cost(control: Control) -> int:
     """Cycles to the next issue of the warp: the stall; with yield and a stall of at most 1 at least 2 (silicon, Huerta et al.)."""
-    control = instr.control
     if control.stall > 1:
         if not control.yield_ and control.stall > _LAST_WITH_YIELD_OFF:
             return 1  # such codes hold the warp 1 or 2 cycles only (silicon)
@@ -60,21 +88,16 @@ def issue_cost(instr: Instruction) -> int:
 
 
 class FactMaker:
-    """Facts of instructions on one chip, cached by what they depend on."""
+    """What instructions touch, on one chip."""
 
     def __init__(self, timing: TimingModel) -> None:
         self.timing = timing
-        self._registers: dict[object, tuple[object, ...]] = {}
         self._watch: dict[tuple[int, int], bool] = {}
 
-    def fact(self, index: int, instr: Instruction) -> Fact:
-        """The facts of one instruction. SassError where its effects or its timing class are not known."""
+    def touch(self, instr: Instruction) -> Touch:
+        """What one instruction touches. SassError where its effects or its timing class are not known."""
         cls = self.timing.classify(instr)
-        control = instr.control
         wait, partial = _waits(instr)
-        write = -1 if control.write is None else control.write
-        if cls.group_sb and _names_group(instr):
-            write = GROUP_SB
         guard = instr.guard
         never = guard.index == PT and guard.invert
         uses: list[tuple[int, str]] = []
@@ -82,15 +105,15 @@ class FactMaker:
         late: list[int] = []
         watched: list[int] = []
         if not never:
-            self._touch(instr, cls, uses, defs, late, watched)
+            self._registers(instr, cls, uses, defs, late, watched)
         key = -1 if guard.is_zero else (int(guard.file) * STRIDE + guard.index) * 2 + guard.invert
         predicates = tuple([r for r, _ in defs if r // STRIDE in (2, 3)])
-        return Fact(
-            index, cls, tuple(uses), tuple(defs), tuple(late), tuple(watched), key, wait, write,
-            -1 if control.read is None else control.read, issue_cost(instr), partial, predicates,
+        return Touch(
+            instr.opcode, instr.mnemonic, cls, tuple(uses), tuple(defs), tuple(late), tuple(watched), key, cls.group_sb and _names_group(instr),
+            wait, partial, predicates, instr.opcode in ENDS,
         )  # fmt: skip
 
-    def _touch(
+    def _registers(
         self, instr: Instruction, cls: TimingClass, uses: list[tuple[int, str]], defs: list[tuple[int, str]], late: list[int], watched: list[int]
     ) -> None:
         found = effects(instr)
@@ -135,8 +158,8 @@ def _names_group(instr: Instruction) -> bool:
 
 
 def _waits(instr: Instruction) -> tuple[int, tuple[int, int] | None]:
-    """(mask of scoreboards waited for until empty, partial wait)."""
-    wait = instr.control.wait
+    """(mask of scoreboards the operation waits for until empty, partial wait)."""
+    wait = 0
     if instr.opcode == "DEPBAR":
         for operand in instr.operands:
             if isinstance(operand, Name) and operand.text.startswith("{"):

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from sassay.isa.timing import SB_VISIBLE, TimingModel
 from sassay.sass.cfg import Cfg
-from sassay.verify.hazard_facts import GROUP_SB, SB_COUNT, STRIDE, Fact
+from sassay.verify.hazard_facts import GROUP_SB, STRIDE, Fact
 
 FOREVER = 1 << 60
 GMMA_GROUP = 99
@@ -115,7 +115,7 @@ class Walker:
                         chain = watched.get(register)
                         if chain is not None:
                             self._check_watched(chain, fact, register, now)
-            if fact.defs or fact.late or fact.watched or fact.write >= 0 or fact.read >= 0:
+            if fact.leaves:
                 self._issue(fact, now)
             now += fact.cost
         return self._leave(now)
@@ -412,15 +412,23 @@ def _pruned(chain: Chain | None, now: int) -> Chain | None:
 
 def run(
     facts: Sequence[Fact], cfg: Cfg, edges: Sequence[Sequence[int]], timing: TimingModel, report: Report, entries: Sequence[int] = (0,)
-) -> set[int]:
-    """Walks all blocks reached from the entry blocks until nothing changes. `edges`: successors of each block. The blocks reached."""
+) -> int:
+    """Walks all blocks, from the entry blocks on, until nothing changes. `edges`: successors of each block. The number of walks."""
     walker = Walker(facts, timing, report)
     states: dict[int, State] = {block: {} for block in entries}
     todo = sorted(states, reverse=True)
     queued = set(todo)
-    while todo:
+    walks = 0
+    while True:
+        if not todo:  # code that no path from the entries reaches is walked by itself
+            rest = next((b for b in range(len(cfg.blocks)) if b not in states), None)
+            if rest is None:
+                break
+            states[rest] = {}
+            todo.append(rest)
         block = todo.pop()
         queued.discard(block)
+        walks += 1
         span = cfg.blocks[block]
         out = walker.walk(span.start, span.end, states[block])
         fresh = [s for s in edges[block] if _merge(states, s, out) and s not in queued]
@@ -428,7 +436,7 @@ def run(
             queued.update(fresh)
             todo.extend(fresh)
             todo.sort(reverse=True)
-    return set(states)
+    return walks
 
 
 def _merge(states: dict[int, State], block: int, incoming: State) -> bool:
@@ -444,5 +452,3 @@ def _merge(states: dict[int, State], block: int, incoming: State) -> bool:
             changed = True
     return changed
 
-
-__all__ = ["SB_COUNT", "Hit", "Walker", "run"]
