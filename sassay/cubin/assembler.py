@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass, field, replace
 
 from sassay.cubin import info
-from sassay.cubin.elf import SHT_REL, Elf, Layout, Relocation, Section, Segment, Symbol, write_relocations, write_symbols
+from sassay.cubin.elf import SHT_CUDA_COMPAT, SHT_REL, Elf, Layout, Relocation, Section, Segment, Symbol, write_relocations, write_symbols
 from sassay.cubin.linetext import Shape, encode_step
 from sassay.cubin.model import RELOCATION_NUMBERS
 from sassay.errors import CubinError, ErrorList, Location, SassayError, SassError, UnsupportedError
@@ -354,7 +354,7 @@ class _Assembler:
                 raise self.fail(f"unknown directive '{' '.join(line.words)[:60]}'", n, line.column)
 
     def attribute(self, section: Section, name: str, kind: str, values: list[str], line: int) -> info.Attribute:
-        table = info.COMPAT_NUMBERS if section.name == ".nv.compat" else info.NUMBERS
+        table = info.COMPAT_NUMBERS if section.type == SHT_CUDA_COMPAT else info.NUMBERS
         number = table[name] if name in table else self.number(name, line)
         if not 0 <= number < 256:
             raise self.fail(f"no attribute {name}", line)
@@ -381,6 +381,9 @@ class _Assembler:
         elf = Elf(keys["abi"], keys["version"], keys["type"], 190, keys["elf"], keys["entry"], keys["flags"], names=keys["names"])
         if "tail" in self.cubin:
             elf.ident_tail = self.hexadecimal(self.cubin["tail"], 1)
+        for piece in self.pieces:
+            if len(piece.head) < 2:
+                raise self.fail("code of no .section in a cubin", piece.number)
         elf.sections = [self.section(at) for at in range(len(self.pieces))]
         for at, section in enumerate(elf.sections):
             if section.alias is not None:

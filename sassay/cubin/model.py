@@ -250,5 +250,5 @@ def _apply(kernel: Kernel) -> None:
 def read(data: bytes) -> Cubin:
     """Read a cubin; CubinError for anything that is not a well-formed one. `read(data).to_bytes() == data`."""
     cubin = Cubin(read_elf(data))
-    _ = cubin.kernels  # reports malformed symbols, attributes and relocations now and not on first use
+    _ = cubin.kernels, cubin.target_name  # reports malformed symbols, attributes and relocations now and not on first use
     return cubin

@@ -3,6 +3,7 @@
 `format_instruction(parse_instruction(text)) == text` for every line nvdisasm 13.5 prints (without its ` ;`), blanks included. What
 nvdisasm prints for a NaN does not tell its bits; `exact=True` adds them (`+QNAN:0x7fc00001`) where they differ from the plain NaN.
 Control codes read and print in brackets, `[B--2---:R0:W1:Y:S04]`, with `:T5` behind for a batch value, or in maxas form `04:1:2:Y:4`.
+Barrier 6, which no compiler uses, reads and prints like the rest: some words have it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _LABEL = re.compile(r"`\(([^()]+)\)$|([.A-Za-z_$][\w.$]*)$")
 _NAME = re.compile(r"(?!(?:U?[RP]|S?B)v?\d+(?:\.|$))[\w.?$]+$|\{[0-9,]*\}$")
 _INDEXED = re.compile(r"(\S+) (\S+)$")
 _LINE = re.compile(r"\s*(?:/\*[0-9a-f]+\*/\s*)?(?:@(!?)(UP|P)(T|v?\d+)\s+)?([A-Z][\w.?]*)(?:\s+(.*?))?\s*;?\s*$")
-_LEADING_CONTROL = re.compile(r"\s*(\[B[^\]]*\]|[-0-9a-fA-F]{2}:[-1-6]:[-1-6]:[-yY]:[-0-9a-fA-F]+(?::T\d)?(?=\s))\s*")
+_LEADING_CONTROL = re.compile(r"\s*(\[B[^\]]*\]|[-0-9a-fA-F]{2}:[-1-7]:[-1-7]:[-yY]:[-0-9a-fA-F]+(?::T\d)?(?=\s))\s*")
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------------------------
@@ -447,8 +448,8 @@ def format_instruction(instr: Instruction, *, exact: bool = False) -> str:
 
 # ---- control codes -------------------------------------------------------------------------------------------------------------------
 
-_BRACKET = re.compile(r"\[B([-0-5]{6}):R([-0-5]):W([-0-5]):([-Y]):S(\d\d?)(?::T([0-7]))?\]$")
-_COLON = re.compile(r"(--|[0-3][0-9a-fA-F]):([-1-6]):([-1-6]):([-yY]):([0-9a-fA-F])(?::T([0-7]))?$")
+_BRACKET = re.compile(r"\[B([-0-5]{6}):R([-0-6]):W([-0-6]):([-Y]):S(\d\d?)(?::T([0-7]))?\]$")
+_COLON = re.compile(r"(--|[0-3][0-9a-fA-F]):([-1-7]):([-1-7]):([-yY]):([0-9a-fA-F])(?::T([0-7]))?$")
 
 
 def format_control(control: Control, style: str = "bracket") -> str:
