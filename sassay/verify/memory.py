@@ -74,8 +74,9 @@ class Memory:
         self, space: str, guard: Term, address: Term, size: int, values: tuple[Term, ...], *, kind: str = "store", strong: bool = False
     ) -> None:
         """Append a store of `size` bytes in all; `values` are its parts from the lowest address up."""
+        words = tuple(self.terms.extract(v, low + 31, low) if v.width > 32 else v for v in values for low in range(0, v.width, 32))
         if not (guard.is_const and guard.value == 0):
-            self.spaces[space].pending.append(Access(kind, guard, address, size, values, strong))
+            self.spaces[space].pending.append(Access(kind, guard, address, size, words, strong))
 
     def load(self, space: str, guard: Term, address: Term, size: int) -> Term:
         """The `size` bytes at `address` as one term, when `guard` holds."""

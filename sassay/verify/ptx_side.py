@@ -95,10 +95,10 @@ class PtxSide:
             here = condition if guard is None else self.terms.and_(condition, guard)
             if here.is_const and here.value == 0 and instruction.opcode not in ("bra", "brx", "ret", "exit"):
                 continue
-            edges = self._step(instruction, label, state, condition, here, guard, memory, trace)
+            edges = self._step(instruction, label, state, here, guard, memory, trace)
             if edges is not None:
                 return edges
-        return [Edge(self._next[label], condition)]
+        return [Edge(self._next[label], self.terms.const(1, 1))]
 
     def _guard(self, guard: Guard | None, state: State) -> Term | None:
         if guard is None:
@@ -107,7 +107,7 @@ class PtxSide:
         return self.terms.not_(value) if guard.negated else value
 
     def _step(
-        self, instruction: Instruction, label: str, state: State, path: Term, here: Term, guard: Term | None, memory: Memory, trace: Trace
+        self, instruction: Instruction, label: str, state: State, here: Term, guard: Term | None, memory: Memory, trace: Trace
     ) -> list[Edge] | None:
         event = event_of(instruction)
         if event is None:
@@ -117,7 +117,7 @@ class PtxSide:
         elif isinstance(event, BarrierEvent):
             self._barrier(instruction, event, state, here, memory, trace)
         elif isinstance(event, ControlEvent):
-            return self._control(instruction, label, state, path, here)
+            return self._control(instruction, label, state, guard)
         else:
             assert isinstance(event, HintEvent)
         return None
@@ -228,19 +228,20 @@ class PtxSide:
         memory.fence(name, here, operands)
         trace.events.append((name, here, operands))
 
-    def _control(self, instruction: Instruction, label: str, state: State, path: Term, here: Term) -> list[Edge]:
-        past = self.terms.and_(path, self.terms.not_(here))
+    def _control(self, instruction: Instruction, label: str, state: State, guard: Term | None) -> list[Edge]:
+        taken = guard if guard is not None else self.terms.const(1, 1)
+        rest = [] if guard is None else [Edge(self._next[label], self.terms.not_(guard))]
         if instruction.opcode in ("ret", "exit"):
-            return [Edge(EXIT, here), Edge(self._next[label], past)]
+            return [Edge(EXIT, taken), *rest]
         if instruction.opcode == "bra":
-            return [Edge(self._targets(instruction)[0], here), Edge(self._next[label], past)]
+            return [Edge(self._targets(instruction)[0], taken), *rest]
         if instruction.opcode == "brx":
             index = self.operand(instruction.operands[0], 32, state)
-            edges = []
-            for number, target in enumerate(self._targets(instruction)):
-                taken = self.terms.and_(here, self.terms.eq(index, self.terms.const(number, 32)))
-                edges.append(Edge(target, taken))
-            return [*edges, Edge(self._next[label], past)]
+            edges = [
+                Edge(target, self.terms.and_(taken, self.terms.eq(index, self.terms.const(number, 32))))
+                for number, target in enumerate(self._targets(instruction))
+            ]
+            return [*edges, *rest]
         raise UnsupportedError(f"'{instruction.mnemonic}' in a proof", instruction.location)
 
 

@@ -48,7 +48,7 @@ class State:
 
 @dataclass(slots=True)
 class Edge:
-    """A way out of a block: to a label, when `condition` (path included) holds."""
+    """A way out of a block: to a label, when `condition` holds, given that the block was reached."""
 
     target: str
     condition: Term
@@ -62,7 +62,7 @@ class Side(Protocol):
         ...
 
     def execute(self, label: str, state: State, condition: Term, memory: Memory, trace: Trace) -> list[Edge]:
-        """Run one block under a path condition, changing `state`, `memory` and `trace`."""
+        """Run one block under a path condition (for its events), changing `state`, `memory` and `trace`."""
         ...
 
 
@@ -112,36 +112,131 @@ def order(side: Side, start: str, cuts: frozenset[str]) -> list[str]:
     return done[::-1]
 
 
+class Shape:
+    """Dominance in a region's graph, cut points and exits included as its sinks. One node dominates another when all ways lead through it."""
+
+    def __init__(self, side: Side, start: str, cuts: frozenset[str]) -> None:
+        self.blocks = order(side, start, cuts)
+        inside = set(self.blocks)
+        self.successors: dict[str, list[str]] = {}
+        sinks: dict[str, None] = {}
+        for block in self.blocks:
+            targets = [t if t in inside and t != start and t not in cuts else "->" + t for t in dict.fromkeys(side.successors(block))]
+            self.successors[block] = targets
+            sinks.update(dict.fromkeys(t for t in targets if t not in inside))
+        nodes = [*self.blocks, *sinks, "<end>"]
+        for sink in sinks:
+            self.successors[sink] = ["<end>"]
+        self.successors["<end>"] = []
+        predecessors: dict[str, list[str]] = {n: [] for n in nodes}
+        for n in nodes:
+            for t in self.successors[n]:
+                predecessors[t].append(n)
+        self.dominator = _immediate(nodes, predecessors)
+        self._after = _immediate(nodes[::-1], self.successors)
+
+    def always_reached(self, node: str, above: str) -> bool:
+        """Whether every way from `above` to the end leads through `node`."""
+        current: str | None = above
+        while current is not None and current != node:
+            current = self._after.get(current)
+        return current == node
+
+
+def _immediate(nodes: list[str], predecessors: dict[str, list[str]]) -> dict[str, str | None]:
+    """Immediate dominators of an acyclic graph, `nodes` in topological order."""
+    depth: dict[str, int] = {nodes[0]: 0}
+    found: dict[str, str | None] = {nodes[0]: None}
+    for node in nodes[1:]:
+        known = [p for p in predecessors[node] if p in depth]
+        if not known:
+            continue
+        common = known[0]
+        for other in known[1:]:
+            while common != other:
+                if depth[common] >= depth[other]:
+                    up = found[common]
+                    assert up is not None
+                    common = up
+                else:
+                    up = found[other]
+                    assert up is not None
+                    other = up
+        found[node] = common
+        depth[node] = depth[common] + 1
+    return found
+
+
+class _Runner:
+    """Execution of one region: conditions are kept relative to immediate dominators, so that they stay small."""
+
+    def __init__(self, terms: Terms, side: Side, start: str, cuts: frozenset[str], memory: Memory) -> None:
+        self.terms, self.side, self.start, self.cuts = terms, side, start, cuts
+        self.shape = Shape(side, start, cuts)
+        self.memory = memory
+        self.trace = Trace()
+        self.relative: dict[str, Term] = {start: terms.const(1, 1)}
+        self.path: dict[str, Term] = {start: terms.const(1, 1)}
+        self.arriving: dict[str, list[tuple[str, Term, State]]] = {}
+
+    def run(self, state: State) -> Region:
+        exits: dict[str, Exit] = {}
+        for label in self.shape.blocks:
+            if label != self.start:
+                merged = self._enter(label)
+                if merged is None:
+                    continue
+                state = merged
+            edges = self.side.execute(label, state, self.path[label], self.memory, self.trace)
+            live = [e for e in edges if not (e.condition.is_const and e.condition.value == 0)]
+            for position, edge in enumerate(live):
+                name = edge.target if edge.target in self.shape.successors[label] else "->" + edge.target
+                if name not in self.shape.successors[label]:
+                    raise ProofError(f"control goes from {label} to {edge.target}, which is no successor of it")
+                self.arriving.setdefault(name, []).append((label, edge.condition, state if position == len(live) - 1 else state.copy()))
+        for name in list(self.arriving):
+            target = name.removeprefix("->")
+            merged = self._enter(name)
+            assert merged is not None
+            exits[target] = Exit(self.path[name], merged)
+        return Region(exits, self.memory, self.trace)
+
+    def _enter(self, node: str) -> State | None:
+        """Merge what arrives at a node; None if nothing does."""
+        incoming = self.arriving.pop(node, [])
+        if not incoming:
+            return None
+        above = self.shape.dominator[node]
+        assert above is not None
+        ways = [(self._since(above, block, condition), state) for block, condition, state in incoming]
+        total = ways[0][0]
+        for condition, _ in ways[1:]:
+            total = self.terms.or_(total, condition)
+        if self.shape.always_reached(node, above) and above in self.path:
+            total = self.terms.const(1, 1)
+        self.relative[node] = total
+        self.path[node] = self.terms.and_(self.path[above], total)
+        return merge(self.terms, ways)
+
+    def _since(self, above: str, block: str, condition: Term) -> Term:
+        """When control comes from `block` by an edge, given that it was at `above`, which dominates it."""
+        current: str | None = block
+        while current is not None and current != above:
+            condition = self.terms.and_(self.relative[current], condition)
+            current = self.shape.dominator[current]
+        return condition
+
+
 def execute(terms: Terms, side: Side, start: str, cuts: frozenset[str], state: State, memory: Memory) -> Region:
     """Execute the region from `start` (a cut point itself) up to `cuts`."""
-    trace = Trace()
-    arriving: dict[str, list[tuple[Term, State]]] = {start: [(terms.const(1, 1), state)]}
-    blocks = order(side, start, cuts)
-    exits: dict[str, list[tuple[Term, State]]] = {}
-    inside = set(blocks)
-    for label in blocks:
-        incoming = arriving.pop(label, [])
-        if not incoming:
-            continue
-        condition, merged = merge(terms, incoming)
-        if condition.is_const and condition.value == 0:
-            continue
-        edges = side.execute(label, merged, condition, memory, trace)
-        for position, edge in enumerate(edges):
-            if edge.condition.is_const and edge.condition.value == 0:
-                continue
-            into = arriving if edge.target in inside and edge.target not in cuts and edge.target != start else exits
-            last = position == len(edges) - 1
-            into.setdefault(edge.target, []).append((edge.condition, merged if last else merged.copy()))
-    return Region({label: Exit(*merge(terms, incoming)) for label, incoming in exits.items()}, memory, trace)
+    return _Runner(terms, side, start, cuts, memory).run(state)
 
 
-def merge(terms: Terms, incoming: list[tuple[Term, State]]) -> tuple[Term, State]:
-    """One state for several paths that meet: selects on their conditions where they differ."""
-    condition, state = incoming[-1]
+def merge(terms: Terms, incoming: list[tuple[Term, State]]) -> State:
+    """One state for several ways that meet: selects on their conditions where they differ. The last way needs no condition."""
     if len(incoming) == 1:
-        return condition, state
-    result = state.copy()
+        return incoming[0][1]
+    result = incoming[-1][1].copy()
     for path, other in reversed(incoming[:-1]):
         keys = dict.fromkeys(other.values)
         keys.update(dict.fromkeys(result.values))
@@ -153,5 +248,4 @@ def merge(terms: Terms, incoming: list[tuple[Term, State]]) -> tuple[Term, State
             assert known is not None
             mine, theirs = result.read(key, known.width), other.read(key, known.width)
             result.values[key] = terms.ite(path, theirs, mine)
-        condition = terms.or_(condition, path)
-    return condition, result
+    return result

@@ -63,15 +63,24 @@ class Relation:
     pieces: dict[Piece, Guess] = field(default_factory=dict)
     places: dict[Key, Guess] = field(default_factory=dict)
 
+    def resolved(self, terms: Terms) -> dict[Term, Term]:
+        """What each piece's variable is under the current guesses; guesses speak of pieces before them only."""
+        known: dict[Term, Term] = {}
+        for guess in self.pieces.values():
+            known[guess.variable] = guess.current if guess.current is guess.variable else rewrite(terms, guess.current, known)
+        return known
+
     def ptx_state(self, terms: Terms) -> State:
         """The PTX side's state on leaving the cut."""
         state = State(terms, f"undefined@{self.name}")
+        known = self.resolved(terms)
         for register in dict.fromkeys(p.register for p in self.pieces):
-            state.values[register] = terms.concat(*(self.pieces[p].current for p in reversed(pieces_of(register))))
+            state.values[register] = terms.concat(*(known[self.pieces[p].variable] for p in reversed(pieces_of(register))))
         return state
 
     def sass_state(self, terms: Terms) -> State:
-        return State(terms, f"sass@{self.name}", {key: guess.current for key, guess in self.places.items()})
+        known = self.resolved(terms)
+        return State(terms, f"sass@{self.name}", {key: rewrite(terms, guess.current, known) for key, guess in self.places.items()})
 
 
 def immutable(term: Term) -> bool:

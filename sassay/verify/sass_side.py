@@ -108,12 +108,12 @@ class SassSide:
             if here.is_const and here.value == 0 and not ends:
                 continue
             try:
-                edges = self._step(index, state, condition, here, guard, memory, trace)
+                edges = self._step(index, state, here, guard, memory, trace)
             except SassError as error:
                 raise UnsupportedError(error.message, Location(offset=index * WORD)) from None
             if edges is not None:
                 return edges
-        return [Edge(str(block[-1] * WORD + WORD), condition)]
+        return [Edge(str(block[-1] * WORD + WORD), self.terms.const(1, 1))]
 
     def _predicate(self, register: Reg, state: State) -> Term:
         if register.is_zero:
@@ -121,7 +121,7 @@ class SassSide:
         value = state.read((register.file, register.index), 1)
         return self.terms.not_(value) if register.invert else value
 
-    def _step(self, index: int, state: State, path: Term, here: Term, guard: Term, memory: Memory, trace: Trace) -> list[Edge] | None:
+    def _step(self, index: int, state: State, here: Term, guard: Term, memory: Memory, trace: Trace) -> list[Edge] | None:
         instruction = self.instructions[index]
         plan = self._compiled.get(index)
         if plan is None:
@@ -134,7 +134,7 @@ class SassSide:
         elif isinstance(plan, BarrierOp):
             self._barrier(instruction, plan, state, here, memory, trace)
         else:
-            return self._control(index, instruction, plan, state, path, here, memory, trace)
+            return self._control(index, instruction, plan, state, here, guard, memory, trace)
         return None
 
     # values
@@ -347,20 +347,19 @@ class SassSide:
         raise SassError("barrier operand is not modelled")
 
     def _control(
-        self, index: int, instruction: Instruction, op: ControlOp, state: State, path: Term, here: Term, memory: Memory, trace: Trace
+        self, index: int, instruction: Instruction, op: ControlOp, state: State, here: Term, guard: Term, memory: Memory, trace: Trace
     ) -> list[Edge] | None:
-        following = str((index + 1) * WORD)
         if op.name in _SKIPPED_CONTROL:
             return None
         if op.condition >= 0:
             condition = instruction.operands[op.condition]
             assert isinstance(condition, Reg)
-            here = self.terms.and_(here, self._predicate(condition, state))
-        past = self.terms.and_(path, self.terms.not_(here))
+            guard = self.terms.and_(guard, self._predicate(condition, state))
+        rest = [Edge(str((index + 1) * WORD), self.terms.not_(guard))] if self._falls_through(index) else []
         if op.name in ("EXIT", "KILL"):
-            return [Edge(EXIT, here), Edge(following, past)]
+            return [Edge(EXIT, guard), *rest]
         if op.name in ("BRA", "JMP") and not {"DIV", "CONV"} & set(op.modifiers):
-            return [Edge(str(self._targets(index)[0]), here), Edge(following, past)]
+            return [Edge(str(self._targets(index)[0]), guard), *rest]
         if op.name == "BPT":
             memory.fence("trap", here)
             trace.events.append(("trap", here, ()))

@@ -7,7 +7,7 @@ the same conditions; the memory histories and the barriers and warp exchanges ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sassay.errors import ProofError
 from sassay.ptx.ast import Register
@@ -132,9 +132,31 @@ class Simulation:
             b = theirs[target].condition if target in theirs else false
             found.append(Obligation(cut, f"condition of reaching {target}", self.equal(a, b, true)))
         for space in ("global", "shared", "generic", "local"):
-            found.append(Obligation(cut, f"{space} memory", self.equal(ptx.memory.token(space), sass.memory.token(space), true)))
+            found.append(Obligation(cut, f"{space} memory", self._same_history(ptx.memory.token(space), sass.memory.token(space))))
         found.append(self._same_events(cut, ptx, sass))
         return found
+
+    def _same_history(self, a: Term, b: Term) -> Result:
+        """Two histories event by event: same kinds in the same order, under the same guards, at the same addresses, with the same values."""
+        pairs = [(a, b)]
+        seen: set[tuple[Term, Term]] = set()
+        while pairs:
+            a, b = pairs.pop()
+            if a is b or (a, b) in seen:
+                continue
+            seen.add((a, b))
+            if a.op != b.op or a.data != b.data or len(a.args) != len(b.args) or not a.op.startswith("fn:"):
+                return Result("unknown", "histories", reason=f"{history_name(a)} against {history_name(b)}")
+            is_access = a.op.startswith("fn:access.")
+            condition = a.args[1] if is_access else self.terms.const(1, 1)
+            for position, (x, y) in enumerate(zip(a.args, b.args, strict=True)):
+                if is_history(x) or is_history(y):
+                    pairs.append((x, y))
+                    continue
+                result = self.equal(x, y, condition if position > 1 else self.terms.const(1, 1))
+                if result.status != "equal":
+                    return replace(result, reason=f"{history_name(a)}, argument {position}: {result.reason or result.method}")
+        return Result("equal", "histories")
 
     def _same_events(self, cut: str, ptx: Region, sass: Region) -> Obligation:
         ours, theirs = ptx.trace.events, sass.trace.events
@@ -182,3 +204,13 @@ class Simulation:
             candidates.pop(0)
             changed = True
         return changed
+
+
+def is_history(term: Term) -> bool:
+    """Whether a term stands for a history of memory."""
+    return term.op.startswith(("fn:access.", "fn:after.", "fn:fence.")) or (term.op == "var" and str(term.data).startswith("memory."))
+
+
+def history_name(term: Term) -> str:
+    """The last event of a history, for messages."""
+    return term.op.removeprefix("fn:") if term.op != "var" else "no event"

@@ -306,7 +306,7 @@ class Terms:
         return self.make("prod", tuple(factors), None, a.width)
 
     def _splits(self, a: Term) -> bool:
-        return a.op not in ("zext", "sext", "prod")
+        return a.op not in ("zext", "prod")
 
     def _limbs(self, a: Term) -> Term:
         """A 64-bit leaf as a sum of 32-bit limbs, so that products meet those built from IMAD.WIDE and IMAD."""
@@ -425,10 +425,6 @@ class Terms:
             if high < inner.width:
                 return self.extract(inner, high, low)
             return self.zext(self.extract(inner, inner.width - 1, low), width)
-        if a.op == "sext" and high < a.args[0].width:
-            return self.extract(a.args[0], high, low)
-        if a.op == "sext" and low < a.args[0].width:
-            return self.sext(self.extract(a.args[0], a.args[0].width - 1, low), width)
         if a.op == "anf":
             parts = {s: (m >> low) & ((1 << width) - 1) for s, m in self._monomials(a).items()}
             total = self.const(0, width)
@@ -498,6 +494,8 @@ class Terms:
         width = sum(p.width for p in flat)
         if flat[0].is_const and flat[0].value == 0:
             return self.zext(self.concat(*flat[1:]), width)
+        if flat[-1].is_const and flat[-1].value == 0:
+            return self.scale(self.zext(self.concat(*flat[:-1]), width), 1 << flat[-1].width)
         whole = self.make("concat", tuple(flat), None, width)
         return self._sum_of_parts(whole) if flat[0].op in ("lin", "prod") else whole
 
@@ -536,18 +534,32 @@ class Terms:
             return self.const(a.value, width)
         if a.op == "zext":
             a = a.args[0]
+        if a.op == "lin" and (shift := self._common_shift(a)):
+            narrow = self.extract(self.make("lin", a.args, self._shifted(a, shift), a.width), a.width - shift - 1, 0)
+            return self.scale(self.zext(narrow, width), 1 << shift)
         return self.make("zext", (a,), None, width)
+
+    def _common_shift(self, a: Term) -> int:
+        """The power of two that divides a sum's constant and all its coefficients."""
+        const, coefficients = cast("tuple[int, tuple[int, ...]]", a.data)
+        every = const
+        for c in coefficients:
+            every |= c
+        return (every & -every).bit_length() - 1
+
+    def _shifted(self, a: Term, shift: int) -> tuple[int, tuple[int, ...]]:
+        const, coefficients = cast("tuple[int, tuple[int, ...]]", a.data)
+        return const >> shift, tuple(c >> shift for c in coefficients)
 
     def sext(self, a: Term, width: int) -> Term:
         if a.width == width:
             return a
         if a.is_const:
             return self.const(signed(a.value, a.width), width)
-        if a.op == "sext":
-            a = a.args[0]
         if a.op == "zext":
             return self.zext(a.args[0], width)
-        return self.make("sext", (a,), None, width)
+        sign = self.zext(self.extract(a, a.width - 1, a.width - 1), width)
+        return self.sub(self.zext(a, width), self.scale(sign, 1 << a.width))
 
     # shifts by any amount: at or past the width they give zero (or the sign)
 
