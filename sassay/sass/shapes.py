@@ -63,6 +63,8 @@ class Shape:
                 if isinstance(operand, (Imm, Const, Mem)) and operand != part.make():
                     return None
                 continue
+            if isinstance(operand, Const) and part.make(*part.read(operand)) != operand:
+                return None
             for i, value in zip(part.fields, part.read(operand), strict=True):
                 f = fields[i]
                 raw = f.raw_of(to_field(f, value, offset))
