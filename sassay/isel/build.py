@@ -313,6 +313,8 @@ class Lowering:
     def join(self, parts: list[Value], bits: int) -> Value:
         """Elements of `bits` each put side by side."""
         b = self.b
+        if len(parts) == 1:
+            return parts[0]
         if bits >= 32:
             return b.pack(*parts)
         if bits == 16:
@@ -354,6 +356,8 @@ class Lowering:
     def split(self, v: Value, bits: int, count: int) -> list[Value]:
         """The reverse of `join`."""
         b = self.b
+        if count == 1:
+            return [v]
         if bits >= 32:
             return [b.part(v, i * (bits // 32), bits // 32) for i in range(count)]
         words = [b.part(v, i) for i in range(v.width)]

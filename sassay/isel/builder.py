@@ -584,9 +584,9 @@ def known_zero(v: Value, depth: int = 4) -> int:
     """Bits of a 32-bit value that are surely zero."""
     if v.const is not None:
         return ~v.const & MASK32
-    if depth == 0:
-        return 0
     op = v.op
+    if depth == 0 or op.guard is not None:
+        return 0
     if op.name == "lop3":
         if op.attr == (0xC0,):
             return known_zero(op.args[0], depth - 1) | known_zero(op.args[1], depth - 1)
@@ -615,7 +615,7 @@ def known_signed(v: Value, bits: int) -> bool:
     if known_zero(v) & top == top:
         return True
     op = v.op
-    if op.name == "load" and op.mods:
+    if op.name == "load" and op.mods and op.guard is None:
         return op.mods[-1] == "S8" or (op.mods[-1] == "S16" and bits == 16)
     if op.name == "PRMT" and op.args[2].const == 0:
         return op.args[1].const == 0x8880 or (op.args[1].const == 0x9910 and bits == 16)

@@ -9,8 +9,8 @@ from sassay.sass.model import ALWAYS, File, Imm, ImmKind, Mem, Name, Operand, R_
 
 FORMS = {
     "FADD": "d a b", "FMUL": "d a b", "FFMA": "d a b c", "FMNMX": "d a b p", "FSETP": "P T a b p", "DADD": "d a b", "DMUL": "d a b",
-    "DFMA": "d a b c", "DSETP": "P P a b p", "MUFU": "d a", "FCHK": "P a b", "FRND": "d a", "F2F": "d a", "F2I": "d a", "I2F": "d a",
-    "I2FP": "d a", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b", "PRMT": "d a b c",
+    "DFMA": "d a b c", "DSETP": "P P a b p", "MUFU": "d a", "FCHK": "P a a", "FRND": "d a", "F2F": "d a", "F2I": "d a", "I2F": "d a",
+    "I2FP": "d a", "F2FP": "d a b c", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b", "PRMT": "d a b c",
     "SHF": "d a b c", "IDP": "d a b c", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p", "HSETP2": "P P a b p",
     "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c", "SHFL": "P d a i i", "NANOSLEEP": "i",
     "ACQBULK": "", "PREEXIT": "", "ERRBAR": "", "CGAERRBAR": "", "MEMBAR": "", "FENCE": "", "LDGDEPBAR": "", "MOVM": "d a",
@@ -67,7 +67,7 @@ def emit_form(e: Emitter, op: Op) -> None:
         raise fail(op, "no rule")
     kind = value_kind(op)
     args, amods = fold_float_modifiers(op)
-    if op.name in COMMUTATIVE and len(args) >= 2 and args[0].width:
+    if op.name in COMMUTATIVE and len(args) >= 2 and args[0].width and "F32" not in op.mods:
         if (e.is_flexible(args[0], "f64" if kind == "f64" else "int") or args[0].const is not None) and args[1].const is None and not e.is_uniform_leaf(args[1]):
             args[0], args[1] = args[1], args[0]
             amods[0], amods[1] = amods[1], amods[0]
@@ -304,7 +304,8 @@ def emit_shl(e: Emitter, op: Op) -> None:
     x, n = op.args
     d = e.dest(op.results[0])
     if n.const is not None and n.const < 31 and x.const is None:
-        e.ins("IMAD", ("SHL", "U32"), [d, e.a(x), Imm(1 << n.const), R_ZERO])
+        # nvdisasm calls a shift by 16 IMAD.U32 and the others IMAD.SHL.U32.
+        e.ins("IMAD", ("U32",) if n.const == 16 else ("SHL", "U32"), [d, e.a(x), Imm(1 << n.const), R_ZERO])
     else:
         e.ins("SHF", ("L", "U32"), [d, e.a(x), e.flexible(n, "", "bits"), R_ZERO])
 

@@ -243,7 +243,7 @@ def float_to_float(lo: Lowering, s: ptx.Instruction, x: Value, to: str, of: str)
             return b.op("FADD", [x, b.const(0x80000000)], mods=("SAT",)) if sat else x
     if (to, of) == ("f32", "f16"):
         w, suffix = half_operand(x, True)
-        v = b.op("HADD2", [b.const(0x80000000), w], 1, mods=("F32",), amods=["", suffix])
+        v = b.op("HADD2", [b.const(0), w], 1, mods=("F32",), amods=["-", suffix])
         return b.op("FADD", [v, b.const(0x80000000)], mods=ftz + ("SAT",)) if sat else v
     if to in ("f16", "bf16") and of == "f32":
         if "relu" in m or "satfinite" in m or sat:
