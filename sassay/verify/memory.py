@@ -79,7 +79,11 @@ class Memory:
             self.spaces[space].pending.append(Access(kind, guard, address, size, words, strong))
 
     def load(self, space: str, guard: Term, address: Term, size: int) -> Term:
-        """The `size` bytes at `address` as one term, when `guard` holds."""
+        """The `size` bytes at `address` as one term, when `guard` holds; wide loads are made of words, as stores are."""
+        if size > 4:
+            step = self.terms.const(4, address.width)
+            rest = self.load(space, guard, self.terms.add(address, step), size - 4)
+            return self.terms.concat(rest, self.load(space, guard, address, 4))
         state = self.spaces[space]
         relevant = [a for a in state.pending if not self.exclusive(a.guard, guard) and not self.disjoint(a.address, a.size, address, size)]
         if relevant:
