@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sassay.cubin import Cubin
     from sassay.pipeline import CompileOptions, CompileResult
+    from sassay.verify.hazards import Finding
+    from sassay.verify.prove import Proof
 
 __version__ = "0.1.0"
 __all__ = ["assemble", "check", "compile", "disassemble", "emulate", "load", "prove", "read_cubin"]
 
-_ELSEWHERE = {"check": "sassay.verify.hazards", "prove": "sassay.verify", "emulate": "sassay.emu", "load": "sassay.runtime"}
+_ELSEWHERE = {"emulate": "sassay.emu", "load": "sassay.runtime"}
 """Names of the API that other packages define under the same name."""
 
 
@@ -54,6 +56,21 @@ def assemble(text: str, *, file: str = "<sass>", target: str | None = None) -> b
     from sassay.cubin.assembler import assemble as run
 
     return run(text, file, target)
+
+
+def check(data: bytes | Cubin, kernel: str | None = None) -> list[Finding]:
+    """Hazards that the control codes of a cubin (or of one kernel) leave open."""
+    from sassay.verify.hazards import check as run
+
+    return run(data, kernel)
+
+
+def prove(ptx: str, data: bytes, kernel: str, *, file: str = "<ptx>", seconds: float = 60.0) -> Proof:
+    """Prove that a kernel of a cubin does what the PTX of that name says; the verdict says whether that succeeded, and why not."""
+    from sassay.ptx.parser import parse
+    from sassay.verify.prove import prove_kernel
+
+    return prove_kernel(parse(ptx, file), kernel, data, seconds=seconds)
 
 
 def __getattr__(name: str) -> Any:

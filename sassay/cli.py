@@ -244,14 +244,14 @@ def _argument(text: str) -> Any:
 @click.option("--kernel", help="Only this kernel.")
 def check(file: str, kernel: str | None) -> None:
     """Look for hazards in the control codes of a cubin; exit 1 if there are any."""
-    cubin = open_cubin(file)
-    found = 0
-    for name in [kernel] if kernel else list(cubin.kernels):
-        for finding in sassay.check(cubin, name):
-            click.echo(f"{file}: {finding}")
-            found += 1
-    click.echo(f"{file}: {found} findings")
-    if found:
+    try:
+        findings = sassay.check(open_cubin(file), kernel)
+    except SassayError as error:
+        raise located(error, file) from None
+    for finding in findings:
+        click.echo(f"{file}: {finding}")
+    click.echo(f"{file}: {len(findings)} findings")
+    if findings:
         raise SystemExit(1)
 
 
@@ -259,14 +259,15 @@ def check(file: str, kernel: str | None) -> None:
 @click.argument("ptx")
 @click.argument("file")
 @click.option("--kernel", help="Only this kernel.")
-def prove(ptx: str, file: str, kernel: str | None) -> None:
+@click.option("--seconds", default=60.0, show_default=True, help="Solver time for each kernel.")
+def prove(ptx: str, file: str, kernel: str | None, seconds: float) -> None:
     """Prove that a cubin does what its PTX says; exit 1 where that is not proved."""
-    text, cubin = read_text(ptx), open_cubin(file)
+    text, data, cubin = read_text(ptx), read_input(file), open_cubin(file)
     failed = False
     for name in [kernel] if kernel else [k.name for k in cubin.kernels.values() if k.entry]:
-        verdict = sassay.prove(text, cubin, name)
-        click.echo(f"{name}: {verdict}")
-        failed |= not verdict.proved
+        proof = sassay.prove(text, data, name, file=ptx, seconds=seconds)
+        click.echo(f"{name}: {proof.verdict}{f': {proof.reason}' if proof.reason else ''}")
+        failed |= not proof.proved
     if failed:
         raise SystemExit(1)
 
