@@ -147,7 +147,7 @@ def _kernel(
     _dump(fn, "isel", options)
     drop_empty(fn)
     if not serial:
-        schedule_virtual(fn)
+        schedule_virtual(fn, options.max_registers)
         _dump(fn, "schedule", options)
     clock.lap("schedule")
     allocate(fn, AllocationOptions(options.max_registers, options.force_spill))

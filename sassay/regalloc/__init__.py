@@ -48,6 +48,7 @@ def allocate(fn: Function, options: AllocationOptions | None = None) -> None:
     for _ in range(ROUNDS):
         units = number(fn)
         graph = interference(fn, units, live_out(fn, units))
+        _keep_uniform_apart(units, graph, state)
         free = {units.group_of[units.ids[key]] for key in state.temporaries if key in units.ids}
         plain = clusters(units, graph)
         merged = clusters(units, graph)
@@ -63,6 +64,22 @@ def allocate(fn: Function, options: AllocationOptions | None = None) -> None:
             return
         spill(fn, _victims(fn, units, graph, merged, found, state), state)
     raise AllocationError(f"{fn.name}: registers cannot be allocated within {bounds[File.R] + 2}")
+
+
+def _keep_uniform_apart(units: Units, graph: Interference, state: Spills) -> None:
+    """Uniform registers that spilling made may be written where threads have parted: they may not touch what the others still need.
+
+    Liveness follows one thread's path; the uniform file is shared by all paths of a warp. (The selector defines uniform values in convergent
+    code alone.)
+    """
+    made = [units.ids[k] + i for k in state.temporaries if k[0] in (File.UR, File.UP) and k in units.ids for i in range(units.width(units.ids[k]))]
+    if not made:
+        return
+    temporary = set(made)
+    for a in made:
+        for b in range(len(units.file)):
+            if units.file[b] is units.file[a] and b not in temporary:
+                graph.join(a, b)
 
 
 def _victims(fn: Function, units: Units, graph: Interference, merged: Clusters, found: Colouring, state: Spills) -> set[tuple[File, int]]:

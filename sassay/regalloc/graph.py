@@ -28,6 +28,10 @@ class Interference:
     cost: list[int]
     """Weighted number of definitions and uses of each unit."""
 
+    def join(self, a: int, b: int) -> None:
+        """Makes two units interfere."""
+        _edge(a, b, self.masks, self.lists)
+
 
 def weight(depth: int) -> int:
     """How much more a block counts for each loop around it."""

@@ -43,6 +43,11 @@ class Units:
     group_of: list[int]
     """Group of each unit; -1 for physical registers."""
 
+    def width(self, unit: int) -> int:
+        """Width of the group that a unit belongs to."""
+        group = self.group_of[unit]
+        return 1 if group < 0 else self.groups[group][1]
+
     def virtual(self, unit: int) -> bool:
         return self.group_of[unit] >= 0
 

@@ -14,7 +14,7 @@ from sassay.sass.function import Function, Node
 from sassay.sass.model import File
 from sassay.sched import controls, lists
 
-PRESSURE = {File.R: 40, File.UR: 24, File.P: 5, File.UP: 4}
+PRESSURE = {File.R: 24, File.UR: 24, File.P: 5, File.UP: 4}
 """Live registers at which scheduling over virtual registers turns from latency to pressure, unless the given order needs more."""
 SLACK = 2
 """Registers by which a new order may exceed its limit; past that the order given stays."""
@@ -50,12 +50,15 @@ def _block_dag(model: TimingModel, nodes: list[Node], seen: list[Effects]) -> tu
     return graph, graph.heights([k.latency if k.write_sb else 1 for k in kinds])
 
 
-def schedule_virtual(fn: Function) -> None:
-    """Reorders every block for latency, keeping the number of live registers near what the given order needs. In place."""
+def schedule_virtual(fn: Function, max_registers: int | None = None) -> None:
+    """Reorders every block for latency, keeping the number of live registers near what the given order needs. In place.
+
+    `max_registers`: a limit on R registers per thread, as the launch counts them, beside the function's own.
+    """
     model = timing.model(fn.target)
     units = number(fn)
     outs = live_out(fn, units)
-    limit = min(fn.target.max_registers, fn.max_registers or 255) - 2 - MARGIN
+    limit = min(fn.target.max_registers, fn.max_registers or 255, max_registers or 255) - 2 - MARGIN
     for b, (block, out) in enumerate(zip(fn.blocks, outs, strict=True)):
         if len(block.nodes) < 3:
             continue
