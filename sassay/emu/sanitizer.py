@@ -1,0 +1,161 @@
+"""What a launch does wrong without stopping: reads of registers and shared memory never written, races on shared memory.
+
+Registers: a shadow entry per register says in which lanes it has been written. Shared memory: per byte, who wrote it last and who read it last
+(warp and that warp's barrier epoch); two accesses of different warps race when one writes, they are not both atomic, and no barrier that both
+warps passed lies between (vector clocks over the warps of a CTA). Lanes of one warp are taken to be ordered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sassay.emu.machine import Array, Machine, Step
+from sassay.emu.values import guard_of
+from sassay.sass.effects import effects
+from sassay.sass.model import File, Instruction
+
+LIMIT = 100
+"""Findings kept; each place in the code and each kind is reported once."""
+Shadow = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding: `kind` is "uninitialised register", "uninitialised shared" or "shared race"; `thread` by block and thread coordinates."""
+
+    kind: str
+    kernel: str
+    offset: int
+    thread: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kernel}+{self.offset:#x}: {self.kind}: {self.detail}; {self.thread}"
+
+
+class Sanitizer:
+    """Watches one launch."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.m = machine
+        self.findings: list[Finding] = []
+        self.seen: set[tuple[str, int]] = set()
+        self.index = 0
+        self.written: dict[File, Shadow] = {f: [False] * 256 for f in (File.R, File.UR, File.P, File.UP)}
+        machine.new_batch.append(self.new_batch)
+        machine.barrier_passed.append(self.barrier)
+
+    def report(self, kind: str, index: int, lane: int, detail: str) -> None:
+        """Adds a finding unless this place has one of this kind."""
+        if (kind, index) in self.seen or len(self.findings) >= LIMIT:
+            return
+        self.seen.add((kind, index))
+        self.findings.append(Finding(kind, self.m.program.kernel, 16 * index, self.m.thread_name(lane), detail))
+
+    def new_batch(self) -> None:
+        """Fresh shadow state."""
+        m = self.m
+        for shadow in self.written.values():
+            shadow[:] = [False] * len(shadow)
+        size = m.shared.bytes.size
+        self.shared_written = np.zeros(size, np.bool_)
+        self.writer = np.full(size, -1, np.int32)
+        self.writer_clock = np.zeros(size, np.int32)
+        self.writer_atomic = np.zeros(size, np.bool_)
+        self.reader = np.full(size, -1, np.int32)
+        self.reader_clock = np.zeros(size, np.int32)
+        n = m.warps_per_cta
+        self.clocks = np.zeros((m.warps, n), np.int32)
+        self.clocks[np.arange(m.warps), np.arange(m.warps) % n] = 1
+
+    # --- registers ---
+    def guarded(self, index: int, instr: Instruction, step: Step) -> Step:
+        """The step, preceded by a look at the registers it reads and followed by a note of those it writes."""
+        effect = effects(instr)
+        uses = [(self.written[f], f, first + k) for f, first, width in effect.uses if f in self.written for k in range(width)]
+        defs = [(self.written[f], first + k) for f, first, width in effect.defs if f in self.written for k in range(width)]
+        guard = guard_of(self.m, instr.guard)
+        m = self.m
+        if not uses and not defs:
+            return step
+
+        def watched() -> None:
+            self.index = index
+            for shadow, file, register in uses:
+                if shadow[register] is not True:
+                    self._check(index, shadow[register], file, register, guard)
+            step()
+            for shadow, register in defs:
+                if shadow[register] is not True:
+                    if guard is None and m.free:
+                        shadow[register] = True
+                    else:
+                        mask = m.mask if guard is None else m.mask & guard()
+                        shadow[register] = mask if shadow[register] is False else shadow[register] | mask
+
+        return watched
+
+    def _check(self, index: int, state: Any, file: File, register: int, guard: Any) -> None:
+        mask = self.m.mask if guard is None else self.m.mask & guard()
+        if file in (File.UR, File.UP) and state is not False:
+            state = state.any(axis=1, keepdims=True)
+        bad = mask if state is False else mask & ~state
+        if bad.any():
+            self.report("uninitialised register", index, int(bad.reshape(-1).argmax()), f"{file.name}{register} is read before it is written")
+
+    # --- shared memory ---
+    def barrier(self, warps: Array) -> None:
+        """Warps that met at a barrier know each other's past."""
+        n = self.m.warps_per_cta
+        for cta in range(len(self.m.ctas)):
+            rows = np.flatnonzero(warps[cta * n : (cta + 1) * n]) + cta * n
+            if rows.size:
+                self.clocks[rows] = self.clocks[rows].max(axis=0)
+                self.clocks[rows, rows % n] += 1
+
+    def watch(self, space: str, how: str, positions: Array, lanes: Array, size: int) -> None:
+        """An access to shared memory."""
+        if space != "shared" or not positions.size:
+            return
+        at = (positions[:, None] + np.arange(0, size, min(size, 4))).reshape(-1)
+        who = np.repeat(lanes, at.size // lanes.size)
+        warp = who >> 5
+        clock = self.clocks[warp, warp % self.m.warps_per_cta]
+        index = self.index
+        if how != "write":
+            bad = ~self.shared_written[at]
+            if bad.any():
+                lane = int(bad.argmax())
+                self.report("uninitialised shared", index, int(who[lane]), f"byte {self._offset(at[lane])} is read before it is written")
+        self._race(at, who, warp, self.writer, self.writer_clock, self.writer_atomic if how == "atomic" else None, "written")
+        if how != "read":
+            self._race(at, who, warp, self.reader, self.reader_clock, None, "read")
+            self.shared_written[at] = True
+            if size < 4:
+                self.shared_written[at + (size - 1)] = True
+            else:
+                for k in range(1, 4):
+                    self.shared_written[at + k] = True
+            self.writer[at], self.writer_clock[at], self.writer_atomic[at] = warp, clock, how == "atomic"
+        if how == "read":
+            self.reader[at], self.reader_clock[at] = warp, clock
+
+    def _offset(self, position: Any) -> str:
+        return f"{int(position) % self.m.shared_bytes:#x}"
+
+    def _race(self, at: Array, who: Array, warp: Array, other: Array, clock: Array, atomic: Array | None, verb: str) -> None:
+        before = other[at]
+        bad = (before >= 0) & (before != warp)
+        if not bad.any():
+            return
+        known = self.clocks[warp, np.maximum(before, 0) % self.m.warps_per_cta]
+        bad &= known < clock[at]
+        if atomic is not None:
+            bad &= ~atomic[at]
+        if bad.any():
+            lane = int(bad.argmax())
+            detail = f"byte {self._offset(at[lane])} was {verb} by warp {int(before[lane]) % self.m.warps_per_cta} with no barrier between"
+            self.report("shared race", self.index, int(who[lane]), detail)
