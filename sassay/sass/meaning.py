@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sassay.isa.semantics import compile_shape, events
+from sassay.isa.semantics import Evidence, compile_shape, events, evidence_of
 from sassay.isa.semantics.algebra import Algebra
 from sassay.isa.semantics.events import BarrierOp, ControlOp, MemoryOp
 from sassay.isa.semantics.shape import Access, Compiled, Shape, Source
 from sassay.sass.model import Const, Imm, ImmKind, Instruction, Mem, Name, Operand, Reg
 
-__all__ = ["Access", "BarrierOp", "Compiled", "ControlOp", "MemoryOp", "compile_instruction", "event_of", "kind_of", "shape_of"]
+__all__ = ["Access", "BarrierOp", "Compiled", "ControlOp", "MemoryOp", "cell_evidence", "compile_instruction", "event_of", "kind_of", "shape_of"]
 
 _NUMBERS = {ImmKind.INT: "int", ImmKind.DEC: "int", ImmKind.F32: "f32", ImmKind.F64: "f64", ImmKind.F16: "f16", ImmKind.BF16: "bf16"}
 
@@ -55,3 +55,8 @@ def kind_of(instr: Instruction) -> str:
 def event_of(instr: Instruction) -> MemoryOp | BarrierOp | ControlOp:
     """The effect of a memory, barrier or control instruction as data."""
     return events.event(shape_of(instr))
+
+
+def cell_evidence(instr: Instruction) -> Evidence:
+    """What the meaning of a value instruction rests on."""
+    return evidence_of(shape_of(instr))

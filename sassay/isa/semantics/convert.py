@@ -155,72 +155,146 @@ _SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0")
 )  # fmt: skip
 def f2fp(site: Site) -> Function:
     """Packed conversions: two values to a pair (.PACK_AB: a high, b low), one (.PACK_B), or a pair unpacked (.UNPACK_B)."""
-    how = site.choose("PACK_AB", "PACK_B", "PACK_AB_MERGE_C", "PACK_B_MERGE_C", "UNPACK_B", "UNPACK_B_MERGE_C")
+    how = site.choose("PACK_AB", "PACK_B", "PACK_AB_MERGE_C", "MERGE_C", "UNPACK_B", "UNPACK_B_MERGE_C")
     target = _PACKED.get(site.choose(*_PACKED), "")
     source = _PACKED.get(site.choose(*_PACKED), "f32")
     if not how or not target:
         raise site.fail("packing or format is missing")
     op = FloatOp("convert", target, rounding(site), relu=site.flag("RELU"), finite=site.flag("SATFINITE"), source=source)
     site.write()
-    if how.startswith("UNPACK"):
-        return _unpack(site, op, how)
+    if how == "UNPACK_B":
+        return _unpack(site, op)
     if source != "f32":
         return _repack(site, op, how)
     return _pack(site, op, how)
 
 
-def _pack(site: Site, op: FloatOp, how: str) -> Function:
-    """From f32. Pairs of 16 bits fill the register; pairs of bytes (or nibbles) take the low end, the merged operand moves up."""
+def _merged(site: Site, pack: Callable[[Any, Any], Any], bits: int) -> Callable[[Any, Any, Any], Any]:
+    """Take operand c: a pair of bytes goes below c's low half; for other sizes only c = RZ is known."""
+    alg = site.alg
+    if bits != 16 and not site.is_zero():
+        raise site.fail("merging this size is not known")
+    site.integer()
+    if bits != 16:
+        return lambda a, b, c: alg.zext(pack(a, b), bits, 32)
+    return lambda a, b, c: alg.concat(alg.extract(c, 15, 0, 32), pack(a, b), 16, 16)
+
+
+def _pairing(site: Site, op: FloatOp) -> tuple[Callable[[Any, Any], Any], int]:
+    """(high, low) -> both converted, side by side; and the pair's width. Four-bit formats make a byte."""
     alg = site.alg
     f = alg.float_op(op)
-    width = width_of(op.format)
-    if how == "PACK_B" and width == 32:
-        site.float(32)
-        return lambda b: (f(b),)
-    if how == "PACK_B":
-        site.float(32)
-        return lambda b: (alg.zext(f(b), width, 32),)
-    if how == "PACK_B_MERGE_C":
-        raise site.fail("merging one value is not known")
-    site.float(32)
-    site.float(32)
-    if how == "PACK_AB":
-        return lambda a, b: (alg.zext(alg.concat(f(a), f(b), width, width), 2 * width, 32),)
     if op.format == "e2m1":
-        raise site.fail("merging four-bit pairs is not known")
-    site.integer()
-    return lambda a, b, c: (alg.concat(alg.extract(c, 15, 0, 32), alg.concat(f(a), f(b), 8, 8), 16, 16),)
+        return lambda a, b: alg.concat(alg.extract(f(a), 3, 0, 8), alg.extract(f(b), 3, 0, 8), 4, 4), 8
+    width = width_of(op.format)
+    return lambda a, b: alg.concat(f(a), f(b), width, width), 2 * width
+
+
+def _pack(site: Site, op: FloatOp, how: str) -> Function:
+    """From f32. A pair takes the low end of d, the merged operand moves up."""
+    alg = site.alg
+    width = width_of(op.format)
+    if how in ("PACK_B", "MERGE_C"):
+        f = alg.float_op(op)
+        site.float(32)
+        if how == "MERGE_C":
+            if not site.is_zero():
+                raise site.fail("merging this size is not known")
+            site.skip()
+        return lambda b: (f(b) if width == 32 else alg.zext(f(b), width, 32),)
+    if how not in ("PACK_AB", "PACK_AB_MERGE_C"):
+        raise site.fail("this packed conversion is not known")
+    site.float(32)
+    site.float(32)
+    pack, bits = _pairing(site, op)
+    if how == "PACK_AB":
+        return lambda a, b: (pack(a, b) if bits == 32 else alg.zext(pack(a, b), bits, 32),)
+    merge = _merged(site, pack, bits)
+    return lambda a, b, c: (merge(a, b, c),)
 
 
 def _repack(site: Site, op: FloatOp, how: str) -> Function:
-    """From a pair of f16 or bf16 to a pair of bytes."""
+    """From a pair of f16 or bf16 in one register to a pair of bytes."""
     alg = site.alg
-    if op.source not in ("f16", "bf16") or op.format not in _SMALL or op.format == "e2m1" or how not in ("PACK_B", "PACK_B_MERGE_C"):
+    if op.source not in ("f16", "bf16") or op.format not in _SMALL or how != "UNPACK_B_MERGE_C":
         raise site.fail("this packed conversion is not known")
-    f = alg.float_op(op)
+    pack, bits = _pairing(site, op)
     site.integer(negate=False)
-    if how == "PACK_B_MERGE_C":
-        site.integer(negate=False)
-
-    def fn(b: Any, c: Any = None) -> tuple[Any, ...]:
-        pair = alg.concat(f(alg.extract(b, 31, 16, 32)), f(alg.extract(b, 15, 0, 32)), 8, 8)
-        return (alg.zext(pair, 16, 32) if c is None else alg.concat(alg.extract(c, 15, 0, 32), pair, 16, 16),)
-
-    return fn
+    merge = _merged(site, pack, bits)
+    return lambda b, c: (merge(alg.extract(b, 31, 16, 32), alg.extract(b, 15, 0, 32), c),)
 
 
-def _unpack(site: Site, op: FloatOp, how: str) -> Function:
-    """A pair of bytes (suffix .H1: the register's high half) to a pair of 16-bit floats."""
+def _unpack(site: Site, op: FloatOp) -> Function:
+    """A pair of bytes (suffix .H1: the register's high half) or of nibbles to a pair of 16-bit floats."""
     alg = site.alg
-    if op.source not in _SMALL or op.source == "e2m1" or op.format not in ("f16", "bf16") or how != "UNPACK_B":
+    if op.source not in _SMALL or op.format not in ("f16", "bf16"):
         raise site.fail("this unpacking is not known")
     f = alg.float_op(op)
     s = site.peek()
     if s is None or s.neg or s.absolute or s.suffix not in ((), ("H0",), ("H1",), ("H0_H0",), ("H1_H1",)):
         raise site.fail("operand modifier not known here")
+    size = 4 if op.source == "e2m1" else 8
     at = 16 if s.suffix and s.suffix[0].startswith("H1") else 0
+    if at and size == 4:
+        raise site.fail("operand modifier not known here")
     site.argument(32, None, s.value if s.kind == "imm" else None)
-    return lambda b: (alg.concat(f(alg.extract(b, at + 15, at + 8, 32)), f(alg.extract(b, at + 7, at, 32)), 16, 16),)
+
+    def part(v: Any, low: int) -> Any:
+        x = alg.extract(v, low + size - 1, low, 32)
+        return f(alg.zext(x, size, 8) if size < 8 else x)
+
+    return lambda b: (alg.concat(part(b, at + size), part(b, at), 16, 16),)
+
+
+_CLAMPS = {"U8": (0, 255), "S8": (-128, 127), "U16": (0, 65535), "S16": (-32768, 32767)}
+
+
+def _clamp(site: Site, target: str, signed: bool) -> Callable[[Any], Any]:
+    """A 32-bit integer clamped to a narrow type, as 32 bits."""
+    alg = site.alg
+    low, high = (alg.const(x, 32) for x in _CLAMPS[target])
+    if not signed:
+        return lambda a: alg.ite(alg.ult(high, a, 32), high, a, 32)
+    return lambda a: alg.ite(alg.slt(a, low, 32), low, alg.ite(alg.slt(high, a, 32), high, a, 32), 32)
+
+
+@operation("I2I", evidence=[("", DOC, "ptx cvt.sat between integers; lowering")])
+def i2i(site: Site) -> Function:
+    """d = a clamped to a narrower type, extended by its own sign."""
+    target = site.choose(*_CLAMPS)
+    source = site.choose("S32", "U32")
+    if not target or not source or not site.flag("SAT"):
+        raise site.fail("only .SAT from 32 bits is known")
+    site.write()
+    site.integer()
+    f = _clamp(site, target, source == "S32")
+    return lambda a: (f(a),)
+
+
+@operation("I2IP", evidence=[("", DOC, "ptx cvt.pack.sat; lowering")])
+def i2ip(site: Site) -> Function:
+    """a and b clamped to a narrow type, a above b; bytes stand below c's low half."""
+    alg = site.alg
+    target = site.choose(*_CLAMPS)
+    source = site.choose("S32", "U32")
+    if not target or not source or not site.flag("SAT"):
+        raise site.fail("only .SAT from 32 bits is known")
+    bits = int(target[1:])
+    site.write()
+    site.integer()
+    site.integer()
+    f = _clamp(site, target, source == "S32")
+
+    def pack(a: Any, b: Any) -> Any:
+        return alg.concat(alg.extract(f(a), bits - 1, 0, 32), alg.extract(f(b), bits - 1, 0, 32), bits, bits)
+
+    if bits == 16:
+        if not site.is_zero():
+            raise site.fail("merging halves is not known")
+        site.skip()
+        return lambda a, b: (pack(a, b),)
+    merge = _merged(site, pack, 16)
+    return lambda a, b, c: (merge(a, b, c),)
 
 
 @operation("F2IP", evidence=[("", DOC, "lowering of cvt.u8.f32 and of packed byte conversions")])

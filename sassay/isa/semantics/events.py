@@ -19,12 +19,14 @@ from sassay.isa.semantics.shape import Access, Shape
 class MemoryOp:
     """One access to memory.
 
-    `action`: load, store, atomic (gives the old value), reduce, copy (global to shared, LDGSTS), load_matrix, store_matrix.
+    `action`: load, store, atomic (gives the old value), reduce, copy (global to shared, LDGSTS), load_matrix, store_matrix,
+    query (no access: whether the generic address lies in `space`).
     `space`: generic, global, shared, local. `size`: bytes of one element; `count`: elements, in registers of 32 bits (64-bit atomics: one element of
     8 bytes, one 64-bit access). `signed`: narrow loads extend the sign. A narrow store takes the low bits.
     `address`: operand position of the address; `source`: of the second address (the global one of a copy). `wide`: the address is 64 bits.
     `data`: what is stored, or the atomic's operands (for compare-and-swap: compare, then new value).
-    `result`: where the loaded or old value goes. `predicate_result`: a predicate destination (atomics: meaning by `operation`; CAST: success).
+    `result`: where the loaded or old value goes. `predicate_result`: a predicate destination (CAST: whether it swapped; a
+    register result of CAST is that as 1 or 0).
     `predicate`: a condition operand: a copy with a false one writes zeros (`inverted`: negated in the text).
     `operation` of atomics: ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST; `type`: U32 S32 U64 S64 F32 F64 F16x2 BF16x2 (`lanes` of them side by side).
     `order`: WEAK, CONSTANT, STRONG, MMIO; `scope`: CTA (the text's SM), GPU, SYS or "". `cache`: the hints in the text.
@@ -88,7 +90,7 @@ CONTROL = frozenset({
 _SPACES = {
     "LD": "generic", "ST": "generic", "ATOM": "generic", "RED": "generic", "LDG": "global", "STG": "global", "ATOMG": "global", "REDG": "global",
     "LDS": "shared", "STS": "shared", "ATOMS": "shared", "LDL": "local", "STL": "local", "LDGSTS": "shared", "LDSM": "shared", "STSM": "shared",
-    "REDS": "shared",
+    "REDS": "shared", "QSPC": "generic",
 }  # fmt: skip
 MEMORY = frozenset(_SPACES)
 _SIZES = {"U8": (1, 1), "S8": (1, 1), "U16": (2, 1), "S16": (2, 1), "32": (4, 1), "64": (4, 2), "128": (4, 4), "256": (4, 8)}
@@ -102,7 +104,8 @@ _VECTORS = {
     "BF16x8": ("BF16x2", 4), "F16_V2": ("F16x2", 1), "BF16_V2": ("BF16x2", 1),
 }  # fmt: skip
 _CACHE = frozenset({
-    "EF", "EL", "LU", "NA", "EN", "EU", "IL", "LTC64B", "LTC128B", "LTC256B", "BYPASS", "ACCESS", "ENL2", "EFL2", "NAL2", "ELL2", "U", "ZD", "SPIN",
+    "EF", "EL", "LU", "NA", "EN", "EU", "IL", "LTC64B", "LTC128B", "LTC256B", "BYPASS", "ACCESS", "ENL2", "EFL2", "NAL2", "ELL2", "U", "ZD",
+    "SPIN", "ZFILL",
     "PRIVATE",
 })  # fmt: skip
 _SCOPES = {"CTA": "CTA", "SM": "CTA", "GPU": "GPU", "SYS": "SYS", "VC": "SYS"}
@@ -155,6 +158,8 @@ def memory(shape: Shape) -> MemoryOp:
     opcode = shape.opcode
     if opcode in ("LDSM", "STSM"):
         return _matrix(shape, words)
+    if opcode == "QSPC":
+        return _query(shape, words)
     common = _common(words)
     if opcode.startswith(("ATOM", "RED")):
         op = _atomic(shape, words, common)
@@ -249,19 +254,31 @@ def _atomic(shape: Shape, words: _Words, common: dict[str, Any]) -> MemoryOp:
     address = _address(shape, words)
     before = [i for i in range(address) if shape.operands[i].kind in ("R", "UR")]
     after = [i for i in range(address + 1, len(shape.operands)) if shape.operands[i].kind in ("R", "UR")]
-    wanted = 2 if operation in ("CAS", "CAST") else 1
-    if len(after) != wanted or len(before) != (0 if reduce or operation == "CAST" else 1):
-        raise words.fail("the register operands are not known")
+    cast = operation == "CAST"
     flag = next((i for i in range(address) if shape.operands[i].kind == "P"), -1)
+    wanted = 2 if operation == "CAS" or cast else 1
+    if len(after) != wanted or len(before) != (0 if reduce or (cast and flag >= 0) else 1):
+        raise words.fail("the register operands are not known")
     live = flag >= 0 and not shape.operands[flag].zero
-    if live and operation != "CAST":
+    if live and not cast:
         raise words.fail("the predicate result is not known")
-    result = tuple(a for i in before for a in _parts(i, size, lanes) if not shape.operands[i].zero)
+    result = tuple(a for i in before for a in _parts(i, 4 if cast else size, lanes) if not shape.operands[i].zero)
     return MemoryOp(
         "reduce" if reduce else "atomic", _SPACES[shape.opcode], size, lanes, address=address, wide=_is_wide(shape),
         data=tuple(a for i in after for a in _parts(i, size, lanes)), result=result,
         predicate_result=Access(flag, 1) if live else None, operation=operation, type=type_, lanes=lanes, ftz=ftz, **common,
     )  # fmt: skip
+
+
+def _query(shape: Shape, words: _Words) -> MemoryOp:
+    """Whether a generic address lies in a space."""
+    words.take("E")
+    space = {"S": "shared", "L": "local", "G": "global", "C": "const"}.get(words.take("S", "L", "G", "C"), "")
+    result, dropped = shape.operands[0], shape.operands[1]
+    if words.left or not space or result.kind != "P" or not dropped.zero:
+        raise words.fail("only the predicate result of a space query is known")
+    flag = None if result.zero else Access(0, 1)
+    return MemoryOp("query", space, 0, 0, address=_address(shape, words), wide=_is_wide(shape), predicate_result=flag)
 
 
 def _matrix(shape: Shape, words: _Words) -> MemoryOp:

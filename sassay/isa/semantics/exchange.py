@@ -3,7 +3,7 @@
 Exchange names, params and arguments (the active mask always first):
   shfl (IDX|UP|DOWN|BFLY): (value, lane, clamp) -> (value, in range)
   vote (ANY|ALL|EQ): (p) -> (ballot of active lanes with p, any/all/equal)
-  redux (AND|OR|XOR|SUM|MIN|MAX, U32|S32|F32, NAN or ""): (value) -> (result)
+  redux (AND|OR|XOR|SUM|MIN|MAX|MINABS|MAXABS, U32|S32|F32, NAN or ""): (value) -> (result)
   match_any (bits): (value) -> (mask of lanes with the same value);  match_all (bits): (value) -> (mask or 0, all equal)
   first: (value) -> (value of the lowest active lane);  elect: (p) -> (whether this is the lowest active lane with p, that lane's number)
   fswzadd (pattern, rounding, ftz): (a, b) -> (sum);  movm (16, T): (value) -> (transposed 8x8 halves)
@@ -63,7 +63,7 @@ def vote(site: Site) -> Function:
 @operation("REDUX", "CREDUX", evidence=[("F32", DOC, "ptx redux.sync.f32"), ("", SEEN, "ptx redux.sync; lowering")])
 def redux(site: Site) -> Function:
     """d = the reduction over the active lanes; a plain REDUX is AND."""
-    mode = site.choose("AND", "OR", "XOR", "SUM", "MIN", "MAX", default="AND")
+    mode = site.choose("AND", "OR", "XOR", "SUM", "MIN", "MAX", "MINABS", "MAXABS", default="AND")
     kind = site.choose("S32", "U32", "F32", default="U32")
     nan = "NAN" if site.flag("NAN") else ""
     site.lanes = True
@@ -206,6 +206,25 @@ def imma(site: Site) -> Function:
     if not a or not b:
         raise site.fail("a type is missing")
     return _matrix(site, "S32", a, b, sat)
+
+
+@operation("BMMA", evidence=[("", DOC, "ptx mma for single bits: popcount of the conjunction (or difference), wraps")])
+def bmma(site: Site) -> Function:
+    """D = popcount(A and B) + C over bits; .XOR in place of the conjunction."""
+    mode = site.choose("AND", "XOR")
+    if not site.flag("POPC") or not site.flag("168256") or not mode:
+        raise site.fail("only .168256.AND.POPC and .XOR are known")
+    site.lanes = True
+    site.write(32, 4)
+    for count, layout in ((4, "ROW"), (2, "COL"), (4, "")):
+        s = site.peek()
+        if s is None or s.suffix not in ((), (layout,)):
+            raise site.fail(f"operand {site.at}: modifier not known here")
+        at = site.at
+        site.skip()
+        for part in range(count):
+            site.raw(32, part, operand=at)
+    return site.alg.exchange(Exchange("mma", (32,) * 4, ("168256", "S32", "B1", "B1", "S32", mode)))
 
 
 @operation("DMMA", evidence=[("", DOC, "published model: a chain of IEEE multiply-adds from C in order of k")])

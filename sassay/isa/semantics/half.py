@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sassay.isa.semantics.algebra import FloatOp
-from sassay.isa.semantics.floating import RELATIONS, choice, extremum
-from sassay.isa.semantics.shape import Function, Site, Source, operation
+from sassay.isa.semantics.floating import RELATIONS, choice, extremum, rounding
+from sassay.isa.semantics.shape import Function, Site, Source, operation, sign_steps
 
 DOC = "documented"
 Pair = tuple[Any, Any]
 EVIDENCE = (
-    ("BF16_V2 ADD MUL", "assumed", "bf16 add and mul unmeasured; ptx text"),
     ("", DOC, "ptx f16x2/bf16x2 arithmetic; f16 and bf16 fma measured by others on sm_86; lowering"),
 )
 _SELECT = {
@@ -138,6 +137,71 @@ def hmnmx2(site: Site) -> Function:
     if p is not None:
         return lambda a, b: (alg.concat(f(a[1], b[1], p), f(a[0], b[0], p), 16, 16),)
     return lambda a, b, q: (alg.concat(f(a[1], b[1], q), f(a[0], b[0], q), 16, 16),)
+
+
+@operation("VHMNMX", evidence=[("", DOC, "ptx min/max.f16x2; lowering of two of them (sm_90a, sm_100a)")])
+def vhmnmx(site: Site) -> Function:
+    """d = the least of three where p, else the greatest, in both halves."""
+    alg = site.alg
+    format_ = format_of(site)
+    ftz, nan, xor = site.flag("FTZ"), site.flag("NAN"), site.flag("XORSIGN")
+    site.write()
+    for _ in range(3):
+        pair(site)
+    p = choice(site)
+    if p is None:
+        raise site.fail("only a known minimum or maximum")
+    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=xor)
+
+    def fn(*args: Pair) -> tuple[Any, ...]:
+        low, high = (f(f(args[0][i], args[1][i], p), args[2][i], p) for i in (0, 1))
+        return (alg.concat(high, low, 16, 16),)
+
+    return fn
+
+
+def _mixed(site: Site, count: int, halves: int) -> Function:
+    """The first `halves` operands are single 16-bit floats, the rest f32; one rounding to f32."""
+    alg = site.alg
+    source = format_of(site)
+    op = FloatOp("fma", "f32", rounding(site), saturate=site.flag("SAT"), source=source)
+    site.write()
+    for i in range(count):
+        s = site.peek()
+        if i >= halves or s is None:
+            site.float(32)
+            continue
+        if s.suffix not in ((), ("H0",), ("H1",), ("H0_H0",), ("H1_H1",)) or s.invert or s.kind == "imm":
+            raise site.fail(f"operand {site.at}: form not known here")
+        site.argument(32, _one_half(alg, s))
+    one = alg.const(0x3F80 if source == "bf16" else 0x3C00, 16)
+    f = alg.float_op(op)
+    if count == 3:
+        return lambda a, b, c: (f(a, b, c),)
+    return lambda a, b: (f(a, one, b),)
+
+
+def _one_half(alg: Any, s: Source) -> Callable[[Any], Any]:
+    at = 16 if s.suffix and s.suffix[0].startswith("H1") else 0
+    sign = sign_steps(alg, s, 16)
+
+    def take(v: Any) -> Any:
+        h = alg.extract(v, at + 15, at, 32)
+        return h if sign is None else sign(h)
+
+    return take
+
+
+@operation("FHADD", evidence=[("", DOC, "ptx add.f32.f16/.bf16: one rounding; lowering (sm_100a)")])
+def fhadd(site: Site) -> Function:
+    """d = a + b, a in f16 or bf16, b and d in f32."""
+    return _mixed(site, 2, 1)
+
+
+@operation("FHFMA", evidence=[("", DOC, "ptx fma.f32.f16/.bf16: one rounding; lowering (sm_100a)")])
+def fhfma(site: Site) -> Function:
+    """d = a * b + c, a and b in f16 or bf16, c and d in f32."""
+    return _mixed(site, 3, 2)
 
 
 def _relation(site: Site) -> str:

@@ -108,25 +108,82 @@ def _add(site: Site, count: int) -> Function:
     return adder(site, width, sum(n for n, _ in taken), sum(k for _, k in taken), carries, live)
 
 
-@operation("VIADD", "UVIADD", evidence=[("", SEEN, "ptx add; lowering (sm_90a: VIADD for one add)")])
+_PACKS = {"16x2": 16, "U16x2": 16, "S16x2": 16, "8x4": 8, "U8x4": 8, "S8x4": 8}
+
+
+@operation(
+    "VIADD", "UVIADD",
+    evidence=[("ISAT", DOC, "ptx add.sat.s32; lowering"), ("16x2 U8x4 S8x4", DOC, "ptx add.u16x2; lowering"), ("", SEEN, "ptx add; lowering")],
+)  # fmt: skip
 def viadd(site: Site) -> Function:
-    """d = a + b."""
+    """d = a + b; packed, or clamped to the signed range (.ISAT)."""
+    pack = site.choose(*_PACKS)
+    site.choose("S32", "U32")
+    clamped = site.flag("ISAT")
+    if pack and clamped:
+        raise site.fail("packed saturation is not known")
     site.write()
+    if pack:
+        return _packed_sum(site, _PACKS[pack])
+    if clamped:
+        return _clamped_sum(site)
     taken = [_addend(site, 32, extended=False) for _ in range(2)]
     return adder(site, 32, sum(n for n, _ in taken), sum(k for _, k in taken), 0, ())
+
+
+def _packed_sum(site: Site, size: int) -> Function:
+    alg = site.alg
+    negated = []
+    for _ in range(2):
+        s = site.peek()
+        if s is None or s.absolute or s.invert or s.suffix:
+            raise site.fail("operand modifier not known here")
+        negated.append(s.neg)
+        site.argument(32, None, s.value if s.kind == "imm" else None)
+
+    def one(a: Any, b: Any) -> Any:
+        a = alg.neg(a, size) if negated[0] else a
+        return alg.sub(a, b, size) if negated[1] else alg.add(a, b, size)
+
+    return lambda a, b: (lanes(alg, one, size)(a, b),)
+
+
+def _clamped_sum(site: Site) -> Function:
+    """The exact signed sum, in 34 bits, clamped to 32."""
+    alg = site.alg
+    signs = []
+    for _ in range(2):
+        s = site.peek()
+        if s is None or s.absolute or s.invert or s.suffix:
+            raise site.fail("operand modifier not known here")
+        signs.append(s.neg)
+        site.argument(32, None, s.value if s.kind == "imm" else None)
+    low, high = alg.const(-(1 << 31), 34), alg.const((1 << 31) - 1, 34)
+
+    def fn(a: Any, b: Any) -> tuple[Any, ...]:
+        x, y = alg.sext(a, 32, 34), alg.sext(b, 32, 34)
+        x = alg.neg(x, 34) if signs[0] else x
+        total = alg.sub(x, y, 34) if signs[1] else alg.add(x, y, 34)
+        total = alg.ite(alg.slt(total, low, 34), low, alg.ite(alg.slt(high, total, 34), high, total, 34), 34)
+        return (alg.extract(total, 31, 0, 34),)
+
+    return fn
 
 
 @operation(
     "IMAD", "UIMAD",
     evidence=[
         ("HI", SEEN, "lowering of integer division: the addend of .HI is a 64-bit pair"),
-        ("WIDE X", DOC, "ptx mad.wide with carries; lowering of 64-bit products"),
+        ("WIDE+X", DOC, "ptx mad.wide with carries; lowering of 64-bit products"),
         ("X", SEEN, "lowering of addc as IMAD.X"),
         ("", SEEN, "ptx mul/mad lo, wide; lowering"),
     ],
 )  # fmt: skip
 def imad(site: Site) -> Function:
-    """d = a * b + c: low word, .WIDE (64-bit c and d) or .HI (the high word of the 64-bit sum). MOV, SHL and IADD are spellings."""
+    """d = a * b + c: low word, .WIDE (64-bit c and d) or .HI (the high word of the 64-bit sum). MOV, SHL and IADD are spellings.
+
+    The carry is the sum's, past 64 bits in .WIDE and .HI.
+    """
     alg = site.alg
     site.choose("MOV", "SHL", "IADD")
     unsigned = site.flag("U32")
@@ -135,8 +192,6 @@ def imad(site: Site) -> Function:
     width = 64 if wide or high else 32
     site.write(64 if wide else 32)
     live = site.write_predicates(1)
-    if any(live) and high:
-        raise site.fail("carry out of .HI is not known")
     zero = site.is_zero(0) or site.is_zero(1)
     if zero:
         site.skip()
@@ -162,7 +217,12 @@ def imad(site: Site) -> Function:
 
     if not high:
         return fn
-    return lambda *args: (alg.extract(fn(*args)[0], 63, 32, 64), None)
+
+    def top(*args: Any) -> tuple[Any, ...]:
+        total, carry = fn(*args)
+        return alg.extract(total, 63, 32, 64), carry
+
+    return top
 
 
 def _factor(site: Site) -> None:
@@ -249,24 +309,23 @@ def _pick(site: Site, signed: bool, width: int, choice: bool | None) -> Callable
     return lambda a, b, p: general(p, a, b)
 
 
-def halves(site: Site, f: Callable[..., Any]) -> Callable[..., Any]:
-    """Apply a 16-bit function to both halves of its 32-bit arguments (arguments of width 1 are passed on by the caller's closure)."""
-    alg = site.alg
+def lanes(alg: Any, f: Callable[..., Any], size: int) -> Callable[..., Any]:
+    """Apply a function of `size`-bit values to each lane of packed 32-bit arguments."""
 
     def fn(*args: Any) -> Any:
-        low = f(*(alg.extract(a, 15, 0, 32) for a in args))
-        high = f(*(alg.extract(a, 31, 16, 32) for a in args))
-        return alg.concat(high, low, 16, 16)
+        result = None
+        for at in range(0, 32, size):
+            part = f(*(alg.extract(a, at + size - 1, at, 32) for a in args))
+            result = part if result is None else alg.concat(part, result, size, at)
+        return result
 
     return fn
 
 
-def _min_max_type(site: Site) -> tuple[int, bool, bool]:
-    """(width of a value, signed, packed) from the type modifier; S32 unless said."""
-    kind = site.choose("S32", "U32", "S64", "U64", "S16x2", "U16x2", "S16", "U16", default="S32")
-    if kind in ("S16", "U16"):
-        raise site.fail(f"type {kind} is not known")
-    return (64 if "64" in kind else 32), kind[0] == "S", kind.endswith("x2")
+def _min_max_type(site: Site) -> tuple[int, bool, int]:
+    """(width of an operand, signed, width of a packed lane or 0) from the type modifier; S32 unless said."""
+    kind = site.choose("S32", "U32", "S64", "U64", "S16x2", "U16x2", "S8x4", "U8x4", default="S32")
+    return (64 if "64" in kind else 32), kind[0] == "S", _PACKS.get(kind, 0)
 
 
 def _unused_predicates(site: Site) -> None:
@@ -285,11 +344,11 @@ def imnmx(site: Site) -> Function:
     if first:
         _unused_predicates(site)
     site.write(width)
-    fn = _two(site, width, signed, False, False)
+    fn = _two(site, width, signed, 0, False)
     return (lambda *args: (None, None, *fn(*args))) if first else fn
 
 
-def _two(site: Site, width: int, signed: bool, packed: bool, relu: bool) -> Function:
+def _two(site: Site, width: int, signed: bool, packed: int, relu: bool) -> Function:
     alg = site.alg
     site.integer(width)
     site.integer(width)
@@ -300,7 +359,7 @@ def _two(site: Site, width: int, signed: bool, packed: bool, relu: bool) -> Func
         site.skip()
     if site.rest() and _choice(site, 0) is False:
         site.skip()
-    size = 16 if packed else width
+    size = packed or width
     pick = _pick(site, signed, size, choice)
     zero = alg.const(0, size)
 
@@ -310,7 +369,7 @@ def _two(site: Site, width: int, signed: bool, packed: bool, relu: bool) -> Func
 
     if not packed:
         return lambda a, b, p=None: (one(a, b, p),)
-    return lambda a, b, p=None: (halves(site, lambda x, y: one(x, y, p))(a, b),)
+    return lambda a, b, p=None: (lanes(alg, lambda x, y: one(x, y, p), size)(a, b),)
 
 
 @operation("VIMNMX", "UVIMNMX", evidence=[("RELU", DOC, "ptx min.relu; lowering"), ("", SEEN, "ptx min/max; lowering")])
@@ -341,7 +400,7 @@ def vimnmx3(site: Site) -> Function:
         site.skip()
     if not choices or None in choices or len(set(choices)) != 1:
         raise site.fail("only a known minimum or maximum of three")
-    size = 16 if packed else width
+    size = packed or width
     pick = _pick(site, signed, size, choices[0])
     zero = alg.const(0, size)
 
@@ -350,7 +409,7 @@ def vimnmx3(site: Site) -> Function:
         return alg.ite(alg.slt(r, zero, size), zero, r, size) if relu else r
 
     if packed:
-        return lambda a, b, c: (halves(site, one)(a, b, c),)
+        return lambda a, b, c: (lanes(alg, one, size)(a, b, c),)
     return lambda a, b, c: (one(a, b, c),)
 
 
@@ -372,7 +431,7 @@ def viaddmnmx(site: Site) -> Function:
         site.predicate()
     else:
         site.skip()
-    size = 16 if packed else 32
+    size = packed or 32
     pick = _pick(site, signed, size, choice)
     zero = alg.const(0, size)
 
@@ -381,7 +440,7 @@ def viaddmnmx(site: Site) -> Function:
         return alg.ite(alg.slt(r, zero, size), zero, r, size) if relu else r
 
     if packed:
-        return lambda a, b, c, p=None: (halves(site, lambda x, y, z: one(x, y, z, p))(a, b, c),)
+        return lambda a, b, c, p=None: (lanes(alg, lambda x, y, z: one(x, y, z, p), size)(a, b, c),)
     return lambda a, b, c, p=None: (one(a, b, c, p),)
 
 
@@ -419,5 +478,46 @@ def idp(site: Site) -> Function:
             y = part(b, i + (2 if two and high else 0), 8, signs[1])
             total = alg.add(total, alg.mul(x, y, 32), 32)
         return (total,)
+
+    return fn
+
+
+@operation("VABSDIFF", evidence=[("", DOC, "ptx sad.s32/.u32; lowering")])
+def vabsdiff(site: Site) -> Function:
+    """d = |a - b| + c."""
+    alg = site.alg
+    signed = site.choose("S32", "U32", default="S32") == "S32"
+    site.write()
+    for _ in range(3):
+        site.integer()
+    less = alg.slt if signed else alg.ult
+
+    def fn(a: Any, b: Any, c: Any) -> tuple[Any, ...]:
+        return (alg.add(alg.ite(less(a, b, 32), alg.sub(b, a, 32), alg.sub(a, b, 32), 32), c, 32),)
+
+    return fn
+
+
+@operation("VABSDIFF4", evidence=[("", DOC, "ptx vabsdiff4 with and without .add; lowering (sm_90a)")])
+def vabsdiff4(site: Site) -> Function:
+    """Differences' magnitudes byte by byte; .ACC: their sum plus c. Without it c plays no part."""
+    alg = site.alg
+    signed = site.choose("S8", "U8", default="S8") == "S8"
+    total = site.flag("ACC")
+    site.write()
+    for _ in range(3):
+        site.integer()
+    less = alg.slt if signed else alg.ult
+
+    def one(a: Any, b: Any) -> Any:
+        return alg.ite(less(a, b, 8), alg.sub(b, a, 8), alg.sub(a, b, 8), 8)
+
+    def fn(a: Any, b: Any, c: Any) -> tuple[Any, ...]:
+        d = lanes(alg, one, 8)(a, b)
+        if not total:
+            return (d,)
+        for at in range(0, 32, 8):
+            c = alg.add(c, alg.zext(alg.extract(d, at + 7, at, 32), 8, 32), 32)
+        return (c,)
 
     return fn

@@ -7,7 +7,7 @@ shape (1,). (Arrays, never numpy scalars: those warn of the overflow that wraps 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -182,15 +182,13 @@ class NumpyAlgebra:
     def clz(self, a: Array, w: int) -> Array:
         if w > 64:
             return np.array([w - int(x).bit_length() for x in a.flat], object).reshape(a.shape)
-        n = np.zeros(a.shape, a.dtype)
-        left = _cut(a, w) << a.dtype.type(a.dtype.itemsize * 8 - w)
-        step = a.dtype.itemsize * 4
-        while step:
-            empty = (left >> a.dtype.type(a.dtype.itemsize * 8 - step)) == 0
-            n += empty.astype(a.dtype) * a.dtype.type(step)
-            left = np.where(empty, left << a.dtype.type(step), left)
-            step //= 2
-        return np.where(a == 0, a.dtype.type(w), n)
+        if w <= 32:
+            # The exponent of an exact double is the place of the highest one; zero has exponent field 0.
+            place = a.astype(np.float64).view(np.uint64) >> np.uint64(52)
+            return (np.uint64(w - 1 + 1023) - np.maximum(place, np.uint64(1022))).astype(a.dtype)
+        high = self.clz((a >> np.uint64(32)).astype(np.uint32), 32).astype(np.uint64)
+        low = self.clz(a.astype(np.uint32), 32).astype(np.uint64)
+        return np.where(high == 32, low + np.uint64(32), high) - np.uint64(64 - w)
 
     def popcount(self, a: Array, w: int) -> Array:
         if w > 64:
@@ -245,6 +243,13 @@ def _amount(n: Array, w: int) -> tuple[Array, Array | None]:
 def quiet() -> Any:
     """The context to evaluate in: overflow and invalid operations of floats are ordinary here, not warnings."""
     return np.errstate(all="ignore")
+
+
+def evaluate(run: Callable[..., tuple[Any, ...]], values: Sequence[int], widths: Sequence[int]) -> tuple[int, ...]:
+    """A compiled operation on plain integers: the raw values of its reads with their widths, to the results. For single evaluations."""
+    with quiet():
+        results = run(*(np.array([v], dtype_of(w)) for v, w in zip(values, widths, strict=True)))
+    return tuple(int(r.flat[0]) for r in results)
 
 
 NUMPY = NumpyAlgebra()

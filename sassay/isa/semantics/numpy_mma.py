@@ -34,6 +34,8 @@ _GROUP, _PLACE = _LANE >> 2, _LANE & 3
 def resolve(op: Exchange) -> Callable[..., tuple[Array, ...]]:
     """The array function of a matrix product."""
     shape, d, a = op.params[0], op.params[1], op.params[2]
+    if a == "B1":
+        return _bits(op)
     if shape not in _SHAPES:
         raise UnsupportedError(f"matrix product of shape {shape} has no concrete model")
     if d == "F64":
@@ -169,6 +171,18 @@ def _integer(op: Exchange) -> Callable[..., tuple[Array, ...]]:
         if clamp:
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
         return _scatter_result(total.astype(U32), rows, 32)
+
+    return fn
+
+
+def _bits(op: Exchange) -> Callable[..., tuple[Array, ...]]:
+    """Single bits: words of 32 along k take the part that elements have elsewhere."""
+    combine: Any = np.bitwise_and if "AND" in op.params else np.bitwise_xor
+
+    def fn(active: Array, *parts: Array) -> tuple[Array, ...]:
+        a, b = _gather(parts[:4], 16, 8, 32), _gather(parts[4:6], 8, 8, 32)
+        ones = np.bitwise_count(combine(a[..., :, None, :], b[..., None, :, :])).sum(axis=-1, dtype=U32)
+        return _scatter_result(ones + _gather_result(parts[6:], 16, 32), 16, 32)
 
     return fn
 

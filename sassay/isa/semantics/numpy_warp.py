@@ -64,6 +64,9 @@ def _shfl(op: Exchange) -> Callable[..., tuple[Array, ...]]:
             source = low | (n & ~segment)
             inside = source <= last
         source = np.where(inside, source, me)
+        if source.size == 32:
+            taken = value[..., source.reshape(32)]
+            return taken, np.broadcast_to(inside.reshape(32), taken.shape)
         shape = np.broadcast_shapes(value.shape, source.shape)
         taken = np.take_along_axis(np.broadcast_to(value, shape), np.broadcast_to(source, shape), axis=-1)
         return taken, np.broadcast_to(inside, shape)
@@ -89,9 +92,11 @@ def _vote(op: Exchange) -> Callable[..., tuple[Array, ...]]:
 def _redux(op: Exchange) -> Callable[..., tuple[Array, ...]]:
     mode, kind, nan = op.params
     if kind == "F32":
-        if mode not in ("MIN", "MAX"):
+        if mode[:3] not in ("MIN", "MAX"):
             raise UnsupportedError(f"REDUX.{mode}.F32 has no concrete model")
         return _redux_float(mode, nan == "NAN")
+    if mode.endswith("ABS"):
+        raise UnsupportedError(f"REDUX.{mode}.{kind} has no concrete model")
     ufunc: Any = {"AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor, "SUM": np.add, "MIN": np.minimum, "MAX": np.maximum}[mode]
     signed = kind == "S32" and mode in ("MIN", "MAX")
     dtype = np.int32 if signed else U32
@@ -107,12 +112,13 @@ def _redux(op: Exchange) -> Callable[..., tuple[Array, ...]]:
 
 
 def _redux_float(mode: str, nan_wins: bool) -> Callable[..., tuple[Array, ...]]:
-    pick = resolve_float(FloatOp("min" if mode == "MIN" else "max", "f32", nan_wins=nan_wins))
+    least, magnitudes = mode.startswith("MIN"), mode.endswith("ABS")
+    pick = resolve_float(FloatOp("min" if least else "max", "f32", nan_wins=nan_wins))
     # A quiet NaN is neutral where numbers win; where NaN wins, the infinity of the losing side is.
-    neutral = U32((0x7F800000 if mode == "MIN" else 0xFF800000) if nan_wins else 0x7FFFFFFF)
+    neutral = U32((0x7F800000 if least else 0xFF800000) if nan_wins else 0x7FFFFFFF)
 
     def fn(active: Array, value: Array) -> tuple[Array, ...]:
-        v = np.where(active, value, neutral)
+        v = np.where(active, value & U32(0x7FFFFFFF) if magnitudes else value, neutral)
         while v.shape[-1] > 1:
             half = v.shape[-1] // 2
             v = pick(v[..., :half], v[..., half:])

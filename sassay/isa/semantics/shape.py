@@ -281,8 +281,12 @@ class Entry:
 
     define: Definition
     evidence: tuple[tuple[str, str, str], ...]
-    """(modifier pattern, level, source); the first pattern whose words all occur in the mnemonic holds."""
+    """(modifiers, level, source), the first row that fits holds: any of the words, `+` joins words that must all occur, "" fits always."""
 
+
+LEVELS = ("assumed", "documented", "corroborated", "sampled", "exhaustive")
+"""From weak to strong. Assumed: a reading that nothing else supports. Documented: a public text or a measurement by others. Corroborated: ptxas's
+own code and constant folding agree with the model over the model. Sampled, exhaustive: compared with hardware here."""
 
 REGISTRY: dict[str, Entry] = {}
 
@@ -290,6 +294,7 @@ REGISTRY: dict[str, Entry] = {}
 def operation(*opcodes: str, evidence: Iterable[tuple[str, str, str]]) -> Callable[[Definition], Definition]:
     """Register a definition for opcodes, with the evidence of its cells."""
     rows = tuple(evidence)
+    assert rows and rows[-1][0] == "" and all(level in LEVELS for _, level, _ in rows), opcodes
 
     def register(define: Definition) -> Definition:
         for opcode in opcodes:
@@ -319,6 +324,45 @@ def _caller(pattern: str, lanes: bool) -> Callable[..., Function]:
     return maker
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a cell of the semantics rests on. `cell`: opcode, or mnemonic with operand modifiers; `level` is one of LEVELS."""
+
+    cell: str
+    level: str
+    source: str
+
+
+def cell_of(shape: Shape) -> str:
+    """The cell an instruction leans on: its mnemonic, and which operands carry which modifiers (`LEA.HI 1-`)."""
+    marks = []
+    for i, s in enumerate(shape.operands):
+        mark = "-" * s.neg + "|" * s.absolute + "~" * (s.invert and s.kind not in _PREDICATES) + ".".join(("", *s.suffix))
+        if mark and s.kind not in ("mem", "target", "name"):
+            marks.append(f"{i}{mark}")
+    return " ".join((shape.mnemonic, *marks))
+
+
+def evidence_of(shape: Shape) -> Evidence:
+    """The evidence of the cell that a value operation leans on."""
+    entry = REGISTRY.get(shape.opcode)
+    if entry is None:
+        raise SassError(f"no semantics for {shape.mnemonic}: unknown operation {shape.opcode}")
+    for words, level, source in entry.evidence:
+        if not words or any(all(w in shape.modifiers for w in word.split("+")) for word in words.split()):
+            return Evidence(cell_of(shape), level, source)
+    raise SassError(f"no evidence for {shape.mnemonic}")
+
+
+def evidence() -> list[Evidence]:
+    """Every row of the ledger: one for each operation and group of modifiers."""
+    rows = []
+    for opcode in sorted(REGISTRY):
+        for words, level, source in REGISTRY[opcode].evidence:
+            rows.append(Evidence(f"{opcode} {words}".strip(), level, source))
+    return rows
+
+
 def compile_shape(shape: Shape, alg: Algebra[Any]) -> Compiled:
     """The meaning of a value operation or exchange over `alg`. SassError names what is not known."""
     entry = REGISTRY.get(shape.opcode)
@@ -337,7 +381,7 @@ def compile_shape(shape: Shape, alg: Algebra[Any]) -> Compiled:
         run = _caller(pattern, site.lanes)(fn, *(p[1] if p[0] == "k" else p[2] for p in site.plan))
     if not all(site.keep):
         run = _drop(run, tuple(i for i, k in enumerate(site.keep) if k))
-    return Compiled(tuple(site.reads), tuple(site.writes), run, site.lanes, (shape.mnemonic,))
+    return Compiled(tuple(site.reads), tuple(site.writes), run, site.lanes, (cell_of(shape),))
 
 
 def _drop(run: Function, kept: tuple[int, ...]) -> Function:
