@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,31 +21,39 @@ from sassay.isa.tables import Table, table
 from sassay.isa.tables.forms import PAYLOAD, Form
 from sassay.isa.tables.lexer import MARK, lex
 from sassay.isa.target import Target as Chip
+from sassay.sass.bulk import group
 from sassay.sass.matching import Matcher, settle
-from sassay.sass.model import PT, Const, Control, Imm, ImmKind, Instruction, Mem, Name, Operand, Reg, Target
-from sassay.sass.shapes import FILES, Shape, make_shape, to_field, to_model
+from sassay.sass.model import PT, RZ, Const, Control, Imm, ImmKind, Instruction, Mem, Name, Operand, Reg, Target
+from sassay.sass.shapes import FILES, Opcode, Shape, make_shape, to_field, to_model
 from sassay.sass.text import format_instruction
 
-Words = "bytes | npt.NDArray[np.uint64]"
 REUSE = (122, 123, 124)
-_OPEX_BITS = (105, 106, 107, 108, 109, 122, 123, 124)
 
 
 def decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction]:
     """The instructions of a section: bytes, or an array of shape (n, 2) of little-endian 64-bit halves, low first. Instruction i stands at
     byte 16*i; branch targets are byte offsets from the section's start. SassError at the first word that is not legal."""
-    return codec(target.chip).decode(halves(words))
+    batch = group(codec(target.chip), halves(words))
+    if batch.errors:
+        raise batch.errors[min(batch.errors)]
+    return batch.instructions()
 
 
 def try_decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction | SassError]:
     """As `decode`, with the error in place of each word that is not legal."""
-    c = codec(target.chip)
-    out: list[Instruction | SassError] = []
-    for i, (low, high) in enumerate(halves(words).tolist()):
-        try:
-            out.append(c.decode_one(low | high << 64, 16 * i))
-        except SassError as error:
-            out.append(error)
+    batch = group(codec(target.chip), halves(words))
+    out: list[Instruction | SassError] = list(batch.instructions())
+    for i, error in batch.errors.items():
+        out[i] = error
+    return out
+
+
+def disassemble(words: bytes | npt.NDArray[Any], target: Chip) -> list[str | SassError]:
+    """The text of each word (no control code, no semicolon), or the error; faster than formatting what `decode` gives."""
+    batch = group(codec(target.chip), halves(words))
+    out: list[str | SassError] = list(batch.texts())
+    for i, error in batch.errors.items():
+        out[i] = error
     return out
 
 
@@ -71,7 +79,7 @@ def halves(words: bytes | npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return np.ascontiguousarray(words, dtype=np.uint64).reshape(-1, 2)
 
 
-@lru_cache(maxsize=None)
+@cache
 def codec(chip: str) -> Codec:
     return Codec(chip)
 
@@ -82,25 +90,22 @@ class Codec:
     def __init__(self, chip: str) -> None:
         self.chip = chip
         self.table: Table = table(chip)
-        self._opcodes: dict[int, _Opcode] = {}
+        self._opcodes: dict[int, Opcode] = {}
         self._encoded: dict[Any, list[Shape]] = defaultdict(list)
-        self._controls: dict[tuple[int, int, bool], Control | None] = {}
+        self._controls: dict[tuple[int, int, tuple[int, int], bool], Control | None] = {}
 
     # -- decoding --------------------------------------------------------------------------------------------------------------------------
 
-    def opcode(self, number: int) -> _Opcode:
+    def opcode(self, number: int) -> Opcode:
         found = self._opcodes.get(number)
         if found is None:
-            found = self._opcodes[number] = _Opcode([self.table.form(i) for i in self.table.by_opcode.get(number, ())])
+            found = self._opcodes[number] = Opcode([self.table.form(i) for i in self.table.by_opcode.get(number, ())])
         return found
-
-    def decode(self, words: npt.NDArray[np.uint64]) -> list[Instruction]:
-        return [self.decode_one(low | high << 64, 16 * i) for i, (low, high) in enumerate(words.tolist())]
 
     def decode_one(self, word: int, offset: int = 0) -> Instruction:
         try:
             shape = self.shape_of(word)
-            control = self.control(word, shape)
+            control = self.control(word, shape, offset)
         except SassError as error:
             error.location = Location(offset=offset)
             raise
@@ -126,7 +131,7 @@ class Codec:
             shape = opcode.shapes[key] = self.new_shape(opcode, word)
         return shape
 
-    def new_shape(self, opcode: _Opcode, word: int) -> Shape:
+    def new_shape(self, opcode: Opcode, word: int) -> Shape:
         found = [(form, outcomes) for form in opcode.forms if (outcomes := form.outcomes(word)) is not None]
         if not found:
             raise SassError(f"{self.chip}: {word:#034x} is no legal instruction")
@@ -141,17 +146,24 @@ class Codec:
         reuse = word & sum(1 << b for b in form.reuse) if (word >> 109) & 1 else 0
         return make_shape(form, outcomes, word, settled[0], reuse)
 
-    def control(self, word: int, shape: Shape) -> Control:
-        bits = word >> 105
-        reusing = bool(shape.form.reuse) and bool((word >> 109) & 1)
-        key = (bits, shape.form.legal, reusing)
-        try:
-            found = self._controls[key]
-        except KeyError:
-            found = self._controls[key] = read_control(bits, shape.form.legal, reusing)
+    def control(self, word: int, shape: Shape, offset: int) -> Control:
+        found = self.control_of(word >> 105, shape)
         if found is None:
-            raise SassError(f"{self.chip}: {word:#034x} has control bits that {shape.form.name} does not allow")
+            raise self.bad_control(word, shape, offset)
         return found
+
+    def control_of(self, bits: int, shape: Shape) -> Control | None:
+        """The control field from the bits of the word from 105 up, None if the form does not allow it."""
+        reusing = bool(shape.form.reuse) and bool((bits >> 4) & 1)
+        key = (bits, shape.form.legal, shape.form.barriers, reusing)
+        try:
+            return self._controls[key]
+        except KeyError:
+            found = self._controls[key] = read_control(bits, shape.form, reusing)
+            return found
+
+    def bad_control(self, word: int, shape: Shape, offset: int) -> SassError:
+        return SassError(f"{self.chip}: {word:#034x} has control bits that {shape.form.name} does not allow", Location(offset=offset))
 
     # -- encoding --------------------------------------------------------------------------------------------------------------------------
 
@@ -245,6 +257,8 @@ class Codec:
         bits = c.stall | (not c.yield_) << 4 | write << 5 | read << 8 | c.wait << 11 | c.batch << 17
         if not (0 <= c.stall <= 15 and 0 <= write <= 7 and 0 <= read <= 7 and 0 <= c.wait <= 63 and 0 <= c.batch <= 7):
             raise SassError(f"{instr.mnemonic}: control values out of range: {c}")
+        if not (form.barriers[0] >> write) & 1 or not (form.barriers[1] >> read) & 1:
+            raise SassError(f"{instr.mnemonic}: {form.name} does not take that write or read barrier")
         opex = (bits & 0x1F) | ((bits >> 17) & 7) << 5
         word = bits << 105 | reuse
         opex |= sum(((reuse >> b) & 1) << (b - 117) for b in REUSE)
@@ -253,43 +267,12 @@ class Codec:
         return word
 
 
-class _Opcode:
-    """The forms of one opcode, and what of a word decides its shape."""
-
-    def __init__(self, forms: list[Form]) -> None:
-        self.forms = forms
-        self.shapes: dict[tuple[Any, ...], Shape] = {}
-        mask = 0
-        self.specials: list[tuple[Any, Any]] = []
-        seen = set()
-        reuse = 0
-        for form in forms:
-            mask |= form.feature_mask()
-            reuse |= sum(1 << b for b in form.reuse)
-            for g in form.groups:
-                for f in g.features:
-                    if f.bit < 0:
-                        name = (form.fields[f.field].bits, f.power, tuple(f.cases.items()))
-                        if name not in seen:
-                            seen.add(name)
-                            self.specials.append((form.fields[f.field], f))
-        self.mask = mask
-        self.reuse = reuse
-
-    def key(self, word: int) -> tuple[Any, ...]:
-        return (
-            word & self.mask,
-            word & self.reuse if (word >> 109) & 1 else 0,
-            *[feature.case(field.raw(word)) for field, feature in self.specials],
-        )
-
-
-def read_control(bits: int, legal: int, reusing: bool) -> Control | None:
+def read_control(bits: int, form: Form, reusing: bool) -> Control | None:
     """Control bits (the word from bit 105 up), None if undefined for a form."""
     opex = (bits & 0x1F) | ((bits >> 17) & 7) << 5
-    if not (legal >> opex) & 1 or bits >> 20:
-        return None
     write, read = (bits >> 5) & 7, (bits >> 8) & 7
+    if not (form.legal >> opex) & 1 or bits >> 20 or not (form.barriers[0] >> write) & 1 or not (form.barriers[1] >> read) & 1:
+        return None
     return Control(
         stall=bits & 15,
         yield_=not (bits >> 4) & 1,
@@ -301,20 +284,21 @@ def read_control(bits: int, legal: int, reusing: bool) -> Control | None:
 
 
 def operand_key(o: Operand) -> Any:
-    match o:
-        case Reg():
-            return (o.file, o.suffix, o.neg, o.absolute, o.invert)
-        case Imm():
-            return (o.kind + 10, o.suffix, o.neg, o.absolute, o.invert)
-        case Mem():
-            return (o.prefix, o.suffix, o.descriptor is None, o.offset == 0, *[(r.file, r.suffix, r.neg, r.invert) for r in o.parts])
-        case Const():
-            bank = o.bank.file if isinstance(o.bank, Reg) else -1
-            return (bank, o.suffix, o.neg, o.absolute, o.invert, None if o.base is None else (o.base.file, o.base.suffix))
-        case Target():
-            return ("target", o.suffix)
-        case Name():
-            return "gsb" if o.text.startswith("gsb") else o.text
+    if type(o) is Reg:
+        return (o.file, o.suffix, o.neg, o.absolute, o.invert)
+    if type(o) is Imm:
+        return (o.kind + 10, o.suffix, o.neg, o.absolute, o.invert)
+    if type(o) is Mem:
+        parts = [(r.file, r.suffix, r.neg, r.invert, r.index == RZ) for r in o.parts]
+        return (o.prefix, o.suffix, o.descriptor is None, o.offset == 0, *parts)
+    if type(o) is Const:
+        bank = o.bank.file if isinstance(o.bank, Reg) else -1
+        base = None if o.base is None else (o.base.file, o.base.suffix, o.base.index == RZ)
+        return (bank, o.suffix, o.neg, o.absolute, o.invert, base)
+    if type(o) is Target:
+        return ("target", o.suffix)
+    assert type(o) is Name
+    return "gsb" if o.text.startswith("gsb") else o.text
 
 
 def shape_key(instr: Instruction) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sassay.isa.tables.forms import FLOATS, REGISTERS, Form, Group, Tokens
+from sassay.isa.tables.forms import FLOATS, Feature, Form, Group, Tokens
 from sassay.isa.tables.lexer import MARK, SPECIAL, Value
 
 Binding = dict[int, int]
@@ -110,17 +110,15 @@ def settle(form: Form, possible: Sequence[set[int]], raws: dict[int, int]) -> tu
             if f.bit >= 0:
                 word = (word & ~(1 << f.bit)) | (case << f.bit)
             elif f.field not in raws and f.case(form.fields[f.field].raw(word)) != case:
-                raw = f.representative(case)
-                if raw is None:
-                    raw = general_value(form, f.field, f.case)
+                typical = f.representative(case)
+                raw = general_value(form, f) if typical is None else typical
                 word = (word & ~form.fields[f.field].mask) | form.fields[f.field].spread(raw)
     return word | form.opcode_bits, exact
 
 
-def general_value(form: Form, field: int, case: object) -> int:
+def general_value(form: Form, feature: Feature) -> int:
     """The least raw value of a field that is no special case."""
-    assert callable(case)
-    return next(raw for raw in range(1 << len(form.fields[field].bits)) if case(raw) == 0)
+    return next(raw for raw in range(1 << len(form.fields[feature.field].bits)) if feature.case(raw) == 0)
 
 
 def nearest(
@@ -146,6 +144,3 @@ def nearest(
         if 0 <= distance < least:
             best, least = cases, distance
     return best
-
-
-__all__ = ["REGISTERS", "Binding", "Matcher", "settle"]

@@ -7,11 +7,11 @@ the values back out of one, needs no text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sassay.errors import SassError
-from sassay.isa.tables.forms import FLOATS, PAYLOAD, Field, Form
+from sassay.isa.tables.forms import FLOATS, PAYLOAD, Feature, Field, Form
 from sassay.sass.model import RZ, Const, File, Imm, Instruction, Mem, Name, Operand, Reg, Target
 from sassay.sass.text import float_value, parse_instruction
 
@@ -28,6 +28,7 @@ class Part:
     make: Maker
     read: Callable[[Any], tuple[int, ...]]
     made: dict[Any, Any]
+    texts: dict[Any, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Shape:
     shown_fields: tuple[int, ...]
     shown: int
     base: int
-    checks: tuple[tuple[int, Any, int], ...]
+    checks: tuple[tuple[int, Feature, int], ...]
     reuse_at: tuple[tuple[int, int, int], ...]
     """(operand, register within an address or 0, control bit) of each reuse flag."""
 
@@ -61,6 +62,8 @@ class Shape:
         for part, operand in ((self.guard, instr.guard), *zip(self.operands, instr.operands, strict=True)):
             if not part.fields:
                 if isinstance(operand, (Imm, Const, Mem)) and operand != part.make():
+                    return None
+                if isinstance(operand, Reg) and operand.index != part.make().index:
                     return None
                 continue
             if isinstance(operand, Const) and part.make(*part.read(operand)) != operand:
@@ -283,3 +286,34 @@ def read_target(target: Target) -> tuple[int]:
     if isinstance(target.to, str):
         raise SassError(f"label '{target.to}' has no offset yet")
     return (target.to,)
+
+
+class Opcode:
+    """The forms of one 13-bit opcode, what of a word decides its shape, and the shapes met so far by that key."""
+
+    def __init__(self, forms: list[Form]) -> None:
+        self.forms = forms
+        self.shapes: dict[Any, Shape] = {}
+        self.numbers: dict[Any, int] = {}
+        self.specials: list[tuple[Field, Feature]] = []
+        mask = reuse = 0
+        seen = set()
+        for form in forms:
+            mask |= form.feature_mask()
+            reuse |= sum(1 << b for b in form.reuse)
+            for g in form.groups:
+                for f in g.features:
+                    if f.bit < 0:
+                        name = (form.fields[f.field].bits, f.power, tuple(f.cases.items()))
+                        if name not in seen:
+                            seen.add(name)
+                            self.specials.append((form.fields[f.field], f))
+        self.mask = mask
+        self.reuse = reuse
+
+    def key(self, word: int) -> tuple[Any, ...]:
+        return (
+            word & self.mask,
+            word & self.reuse if (word >> 109) & 1 else 0,
+            *[feature.case(field.raw(word)) for field, feature in self.specials],
+        )

@@ -73,7 +73,7 @@ def preferred(learner: ClassLearner, g: Group, default: int) -> int:
     return min((j for j, e in enumerate(g.edits) if e is not None), key=rank)
 
 
-def canonical(learner: ClassLearner, default: int, legal: int, seen: bool) -> Form:
+def canonical(learner: ClassLearner, default: int, legal: int, barriers: tuple[int, int], seen: bool) -> Form:
     order = sorted(range(len(learner.fields)), key=lambda i: learner.fields[i].bits[0])
     renamed = {old: new for new, old in enumerate(order)}
     rename = {f"{MARK}{old}": f"${new}" for old, new in renamed.items()}
@@ -84,15 +84,16 @@ def canonical(learner: ClassLearner, default: int, legal: int, seen: bool) -> Fo
     fields = tuple(convert_field(learner, i) for i in order)
     groups = learner.ranked()
     choice = [preferred(learner, g, default) for g in groups]
-    base, places = rebase(learner, groups, choice)
+    base, places, first = rebase(learner, groups, choice)
     made = []
-    for rank, (g, spans) in enumerate(zip(groups, places, strict=True)):
-        made.append((rank, convert_group(learner, g, spans, renamed, tokens)))
+    for i, (g, spans) in enumerate(zip(groups, places, strict=True)):
+        made.append((first[i], convert_group(learner, g, spans, renamed, tokens)))
     made.sort(key=lambda m: (m[1].spans[:1] or ((999, 999),), m[0] if m[1].spans else first_bit(m[1], fields)))
     return Form(
         name=learner.name,
         opcode=learner.opcode,
         legal=legal,
+        barriers=barriers,
         seen=seen,
         base=tokens(base),
         fields=fields,
@@ -112,8 +113,8 @@ def convert_field(learner: ClassLearner, i: int) -> Field:
     return make_field(f.kind, f.bits, f.weights, f.offset)
 
 
-def rebase(learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]) -> tuple[Tokens, list[list[tuple[int, int]]]]:
-    """The base with every group at its chosen value, and where each group's spans then lie."""
+def rebase(learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]) -> tuple[Tokens, list[list[tuple[int, int]]], list[int]]:
+    """The base with every group at its chosen value, where each group's spans then lie, and each group's first place in their order."""
     pieces = sorted(
         ((s, e, g, k) for g, group in enumerate(groups) for k, (s, e) in enumerate(group.spans)), key=lambda p: (p[0], p[1])
     )
@@ -127,7 +128,8 @@ def rebase(learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]
         places[g][k] = (len(out), len(out) + len(edit[k]))
         out += edit[k]
         at = stop
-    return tuple(out + list(learner.base_tokens[at:])), places
+    first = [min((n for n, p in enumerate(pieces) if p[2] == g), default=0) for g in range(len(groups))]
+    return tuple(out + list(learner.base_tokens[at:])), places, first
 
 
 def convert_group(

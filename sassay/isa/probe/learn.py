@@ -64,39 +64,48 @@ class LearntField:
     weights: tuple[int, ...]
     offset: int = 0
 
+    def __post_init__(self) -> None:
+        self.is_float = self.kind in ("F32", "F64", "F16", "BF16", *MIXED)
+        self.is_register = self.kind in ("R", "UR", "P", "UP", "B", "SB", "gsb")
+        self.lexed = "d" if self.is_float or self.kind == "DEC" else "x" if self.kind == "T" else self.kind
+        self.top = (1 << len(self.bits)) - 1
+        first, n = self.weights[0], len(self.bits)
+        self.wrap = 0
+        self.regular = list(self.weights) == [first << i for i in range(n)]
+        if list(self.weights) == [*(first << i for i in range(n - 1)), -first << (n - 1)] and n > 1:
+            self.regular, self.wrap = True, first << n
+        self.runs: list[tuple[int, int, int]] = []
+        start = 0
+        for i in range(1, n + 1):
+            if i == n or self.bits[i] != self.bits[i - 1] + 1:
+                self.runs.append((self.bits[start], (1 << (i - start)) - 1, start))
+                start = i
+
     def raw(self, word: int) -> int:
-        return sum(((word >> b) & 1) << i for i, b in enumerate(self.bits))
+        total = 0
+        for position, mask, shift in self.runs:
+            total |= ((word >> position) & mask) << shift
+        return total
 
     def put(self, word: int, raw: int) -> int:
-        for i, b in enumerate(self.bits):
-            word = (word & ~(1 << b)) | (((raw >> i) & 1) << b)
+        for position, mask, shift in self.runs:
+            word = (word & ~(mask << position)) | ((raw >> shift) & mask) << position
         return word
 
     def value(self, raw: int) -> int:
+        if self.regular:
+            return self.offset + self.weights[0] * raw - (self.wrap if raw > self.top >> 1 else 0)
         return self.offset + sum(w for i, w in enumerate(self.weights) if (raw >> i) & 1)
 
     def raw_top(self) -> int:
         """The raw value that prints as RZ or PT in a register field."""
-        top = (1 << len(self.bits)) - 1
-        return top if self.value(top) == top else 0
-
-    @property
-    def is_float(self) -> bool:
-        return self.kind in ("F32", "F64", "F16", "BF16", "HALF", "WIDE")
-
-    @property
-    def is_register(self) -> bool:
-        return self.kind in ("R", "UR", "P", "UP", "B", "SB", "gsb")
-
-    @property
-    def lexed(self) -> str:
-        return "d" if self.is_float or self.kind == "DEC" else "x" if self.kind == "T" else self.kind
+        return self.top if self.value(self.top) == self.top else 0
 
     def shows(self, raw: int, value: Value, second: bool | None = None) -> bool:
         """Whether `value` is how the field's `raw` prints; `second` says which format a field of two (MIXED) is in, None: either."""
         if self.is_register:
-            last = (1 << len(self.bits)) - 1
-            return self.value(raw) == (last if value == SPECIAL else value) and (value == SPECIAL) == (self.value(raw) == last)
+            mine = self.value(raw)
+            return mine == (self.top if value == SPECIAL else value) and (value == SPECIAL) == (mine == self.top)
         if not isinstance(value, str):
             return self.value(raw) == value
         if self.kind in MIXED:
@@ -199,6 +208,8 @@ class ClassLearner:
         self.legal_checked = 0
         self.reuse: dict[int, int] = {}
         self.notes: list[str] = []
+        self.hidden: dict[int, set[int]] = defaultdict(set)
+        """Raw values at which a field is not shown, whatever the setting, as far as seen."""
 
     # -- asking ---------------------------------------------------------------------------------------------------------------------------
 
@@ -355,6 +366,10 @@ class ClassLearner:
     def label(self, r: Reading) -> Tokens:
         """Tokens with each placeholder naming the field it shows; a number that no field explains becomes literal text."""
         raws = [f.raw(r.word) for f in self.fields]
+        by_kind: dict[str, list[int]] = defaultdict(list)
+        for i, f in enumerate(self.fields):
+            if raws[i] not in self.hidden[i]:
+                by_kind[f.lexed].append(i)
         used: set[int] = set()
         out: list[str] = []
         k = 0
@@ -364,7 +379,10 @@ class ClassLearner:
                 continue
             value = r.values[k]
             k += 1
-            fits = [i for i, f in enumerate(self.fields) if f.lexed == token[1:] and f.shows(raws[i], value)]
+            guard = k == 1 and r.tokens[0].startswith("@")
+            fits = [
+                i for i in by_kind[token[1:]] if self.fields[i].shows(raws[i], value) and (self.fields[i].bits[0] == 12) == guard
+            ]
             fresh = [i for i in fits if i not in used] or fits
             if fresh:
                 best = min(fresh, key=lambda i: self.field_order.get(i, 99))
@@ -449,34 +467,44 @@ class ClassLearner:
                     break
 
     def find_cases(self, bases: list[Reading]) -> Asking:
-        """Special values of every field: all values of short fields, telling ones of long fields, in the first two bases; a few in the other
+        """Special values of every field: all values of short fields, telling ones of long fields, in the first base; a few in the other
         bases and next to each register field that says RZ or PT (IMAD.SHL wants a power of two and RZ)."""
-        contexts = list(bases)
         registers = [i for i, f in enumerate(self.fields) if f.is_register and len(f.bits) > 1]
         special = yield from self.ask([self.fields[i].put(bases[0].word, self.fields[i].raw_top()) for i in registers])
         neighbour = [-1] * len(bases) + [i for i, r in zip(registers, special, strict=True) if r is not None]
-        contexts += [r for r in special if r is not None]
+        contexts = bases + [r for r in special if r is not None]
         asked: list[tuple[int, int, int]] = []
         words: list[int] = []
         for k, base in enumerate(contexts):
             for i, f in enumerate(self.fields):
-                if neighbour[k] == i:
-                    continue
-                for raw in self.telling_values(f, k < 2):
-                    asked.append((k, i, raw))
-                    words.append(self.without_clash(f.put(base.word, raw), i))
+                if neighbour[k] != i:
+                    values = list(self.telling_values(f, k == 0))
+                    asked += [(k, i, raw) for raw in values]
+                    words += [self.without_clash(f.put(base.word, raw), i) for raw in values]
         answers = yield from self.ask(words)
+        self.find_hidden(bases, zip(asked, answers, strict=True))
         outcomes: dict[int, dict[int, list[object]]] = defaultdict(lambda: defaultdict(lambda: [()] * len(contexts)))
         labels = [self.label(c) for c in contexts]
         for (k, i, raw), r in zip(asked, answers, strict=True):
             outcomes[i][raw][k] = None if r is None else hunks(labels[k], self.label(r))
-        for i, by_raw in list(outcomes.items()):
+        for by_raw in list(outcomes.values()):
             for row in list(by_raw.values()):
                 for k in range(len(bases), len(contexts)):
                     if row[k] != row[0] and row[k] != ():
                         outcomes[neighbour[k]][self.fields[neighbour[k]].raw_top()][k] = "beside others"
         for i, by_raw in outcomes.items():
             self.add_cases(i, by_raw)
+
+    def find_hidden(self, bases: list[Reading], asked: Iterable[tuple[tuple[int, int, int], Reading | None]]) -> None:
+        """Fields that leave the text at some value in every base that shows them."""
+        shown: dict[tuple[int, int], list[bool]] = defaultdict(list)
+        usual = [set(self.label(b)) for b in bases]
+        for (k, i, raw), r in asked:
+            if k < len(bases) and r is not None and f"{MARK}{i}" in usual[k]:
+                shown[i, raw].append(f"{MARK}{i}" in self.label(r))
+        for (i, raw), seen in shown.items():
+            if not any(seen):
+                self.hidden[i].add(raw)
 
     def telling_values(self, f: LearntField, thorough: bool) -> Iterable[int]:
         n = len(f.bits)
@@ -507,9 +535,8 @@ class ClassLearner:
         power_key = next(iter(powers)) if len(powers) == 1 else ""
         if power_key == normal:
             power_key = ""
-        for raw, key in sorted(keys.items()):
-            if key not in numbers:
-                numbers[key] = len(numbers)
+        for _, key in sorted(keys.items()):
+            numbers.setdefault(key, len(numbers))
         power = numbers[power_key] if power_key else 0
         for raw, key in sorted(keys.items()):
             is_power = raw > 1 and raw & (raw - 1) == 0
@@ -556,7 +583,7 @@ class ClassLearner:
         links: set[tuple[int, int]] = set()
         plans = []
         words: list[int] = []
-        for base in bases[:3]:
+        for base in bases[:2]:
             single = self.changes(base)
             ones = [self.set_feature(base.word, k, c) for k, c in single]
             pairs = [(a, b) for a in range(len(single)) for b in range(a + 1, len(single)) if single[a][0] != single[b][0]]
@@ -713,8 +740,9 @@ class ClassLearner:
         """A random word of the class as far as known: features at mostly legal values, fields at random values."""
         assert self.base is not None
         word = self.spread(self.base.word)
+        owned = self.owned
         for b in FREE_BITS:
-            if b not in self.owned and self.random.random() < 0.1:
+            if b not in owned and self.random.random() < 0.1:
                 word ^= 1 << b
         for f in self.fields:
             if not f.is_float and self.random.random() < 0.1:
@@ -742,12 +770,29 @@ class ClassLearner:
         self.checked = count
         self.legal_checked = sum(r is not None for r in answers)
         self.mismatches = [(w, "".join(r.tokens) if r else "refused") for w, r in wrong]
-        links: set[tuple[int, int]] = set()
-        for w, _ in wrong[:8]:
-            links |= yield from self.explain(w)
-        return links
+        return (yield from self.explain([w for w, _ in wrong[:12]]))
 
-    def explain(self, word: int) -> Generator[list[int], list[Answer], set[tuple[int, int]]]:
+    def explain(self, words: Sequence[int]) -> Generator[list[int], list[Answer], set[tuple[int, int]]]:
+        """Which features interact in words that were predicted wrongly: each is walked to from the base, one feature at a time; where the
+        prediction first fails, the steps before are undone one by one."""
+        assert self.base is not None
+        walks = [self.walk(w) for w in words]
+        answers = yield from self.ask([w for _, path in walks for w in path])
+        trials: list[int] = []
+        owners: list[tuple[int, int]] = []
+        at = 0
+        for steps, path in walks:
+            read = answers[at : at + len(path)]
+            at += len(path)
+            first = next((i for i, (w, r) in enumerate(zip(path, read, strict=True)) if not self.agrees(w, r)), None)
+            if first:
+                culprit = steps[first - 1]
+                trials += [self.copy_feature(path[first], self.base.word, k) for k in steps[: first - 1]]
+                owners += [(min(k, culprit), max(k, culprit)) for k in steps[: first - 1]]
+        answers = yield from self.ask(trials)
+        return {pair for pair, w, r in zip(owners, trials, answers, strict=True) if self.agrees(w, r)}
+
+    def walk(self, word: int) -> tuple[list[int], list[int]]:
         assert self.base is not None
         path = [self.base.word]
         steps: list[int] = []
@@ -755,18 +800,7 @@ class ClassLearner:
             if feature.of(word, self.fields) != feature.of(self.base.word, self.fields):
                 steps.append(k)
                 path.append(self.copy_feature(path[-1], word, k))
-        answers = yield from self.ask(path)
-        first = next((i for i, (w, r) in enumerate(zip(path, answers, strict=True)) if not self.agrees(w, r)), None)
-        if not first:
-            return set()
-        culprit = steps[first - 1]
-        trials = [self.copy_feature(path[first], self.base.word, k) for k in steps[: first - 1]]
-        answers = yield from self.ask(trials)
-        return {
-            (min(k, culprit), max(k, culprit))
-            for k, w, r in zip(steps[: first - 1], trials, answers, strict=True)
-            if self.agrees(w, r)
-        }
+        return steps, path
 
     def copy_feature(self, word: int, source: int, k: int) -> int:
         feature = self.features[k]

@@ -94,7 +94,7 @@ class Oracle:
         """The class of each word, whatever its control field; an empty class where no class takes it."""
         out = [Refusal()] * len(words)
         self.words += len(words)
-        probes = [(w & ~OPEX_MASK) | (BAD_CONTROL & OPEX_MASK) for w in words]
+        probes = [(w & ~CONTROL_MASK) | BAD_CONTROL for w in words]
         for start in range(0, len(words), CHUNK):
             part = probes[start : start + CHUNK]
             result = self._run(b"".join(w.to_bytes(16, "little") for w in part))

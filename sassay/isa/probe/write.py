@@ -31,7 +31,7 @@ def stems(form: Form) -> list[str]:
     return sorted(found)
 
 
-def write_table(path: Path, chip: str, tool: dict[str, str], forms: Sequence[Form]) -> None:
+def write_table(path: Path, chip: str, tool: dict[str, str], forms: Sequence[Form], unlearnt: Sequence[str]) -> None:
     lines = []
     index = []
     offset = 0
@@ -40,5 +40,5 @@ def write_table(path: Path, chip: str, tool: dict[str, str], forms: Sequence[For
         index.append([form.name, form.opcode, stems(form), offset, len(line)])
         lines.append(line)
         offset += len(line) + 1
-    header = {"chip": chip, "tool": tool, "forms": index}
+    header = {"chip": chip, "tool": tool, "unlearnt": list(unlearnt), "forms": index}
     path.write_bytes(json.dumps(header, separators=(",", ":")).encode() + b"\n" + b"\n".join(lines) + b"\n")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from sassay.errors import UnsupportedError
@@ -44,7 +44,7 @@ class Table:
         return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def table(chip: str) -> Table:
     """The table of a chip (`Target.chip`, such as "sm_90a")."""
     path = DIRECTORY / f"{chip}.jsonl"

@@ -15,7 +15,6 @@ from typing import Any
 Tokens = tuple[str, ...]
 PAYLOAD = (1 << 105) - 1
 """All bits but those of the control field."""
-REGISTERS = frozenset({"R", "UR", "P", "UP", "B", "SB", "gsb"})
 FLOATS = frozenset({"F32", "F64", "F16", "BF16", "HALF", "WIDE"})
 
 
@@ -33,7 +32,12 @@ class Field:
     weights: tuple[int, ...]
     offset: int
     runs: tuple[tuple[int, int, int], ...]
-    """The bits as contiguous runs: (position in the word, mask, position in the field)."""
+    """The bits as contiguous runs, none across bit 64: (position in the word, mask, position in the field)."""
+
+    top: int
+    """The value that prints as RZ, URZ, PT or UPT: all bits set."""
+    plain: bool
+    """Whether the value is the raw bits as they stand."""
 
     def raw(self, word: int) -> int:
         total = 0
@@ -52,19 +56,14 @@ class Field:
     def mask(self) -> int:
         return self.spread(-1)
 
-    @property
-    def top(self) -> int:
-        """The value that prints as RZ, URZ, PT or UPT."""
-        return (1 << len(self.bits)) - 1
-
     def value(self, raw: int) -> int:
-        if self.kind in FLOATS:
+        if self.plain:
             return raw
         return self.offset + sum(w for i, w in enumerate(self.weights) if (raw >> i) & 1)
 
     def raw_of(self, value: int) -> int | None:
         """The raw bits for a value, None if the field cannot hold it."""
-        if self.kind in FLOATS:
+        if self.plain:
             return value if 0 <= value <= self.top else None
         quotient, rest = divmod(value - self.offset, self.weights[0])
         raw = quotient & self.top
@@ -123,8 +122,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One encoding class. `opcode` has bit 91 as its bit 12. `legal` is the mask of legal values of the control bits 105..109 and 122..124.
-    `barriers`: masks of the legal values of the write and the read barrier (7 is none). `default` holds the bits that nothing in the text decides. `reuse` maps control bits 122..124 to fields. `seen`: met in compiler output."""
+    """One encoding class. `opcode` has bit 91 as its bit 12. `legal` is the mask of legal values of the control bits 105..109 and 122..124;
+    `barriers` are masks of the legal values of the write and the read barrier (7 is none). `default` holds the bits that nothing in the text
+    decides. `reuse` maps control bits 122..124 to fields. `seen`: met in compiler output."""
 
     name: str
     opcode: int
@@ -178,13 +178,14 @@ class Form:
 def make_field(kind: str, bits: Sequence[int], weights: Sequence[int] | None = None, offset: int = 0) -> Field:
     runs: list[list[int]] = []
     for i, b in enumerate(bits):
-        if runs and b == runs[-1][0] + runs[-1][1]:
+        if runs and b == runs[-1][0] + runs[-1][1] and b != 64:
             runs[-1][1] += 1
         else:
             runs.append([b, 1, i])
     if weights is None:
         weights = [1 << i for i in range(len(bits))]
-    return Field(kind, tuple(bits), tuple(weights), offset, tuple((p, (1 << n) - 1, s) for p, n, s in runs))
+    plain = kind in FLOATS or (offset == 0 and all(w == 1 << i for i, w in enumerate(weights)))
+    return Field(kind, tuple(bits), tuple(weights), offset, tuple((p, (1 << n) - 1, s) for p, n, s in runs), (1 << len(bits)) - 1, plain)
 
 
 def form_to_json(form: Form) -> str:
