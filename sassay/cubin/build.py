@@ -132,8 +132,21 @@ class _Builder:
     numbers: dict[str, int] = field(default_factory=dict)
     """Symbol numbers by name; section symbols are not in it."""
 
-    def section(self, *args: object, **kwargs: object) -> int:
-        self.sections.append(Section(*args, **kwargs))  # type: ignore[arg-type]
+    def section(
+        self,
+        name: str,
+        kind: int,
+        flags: int = 0,
+        *,
+        link: int = 0,
+        info: int = 0,
+        align: int = 1,
+        entry_size: int = 0,
+        data: bytes = b"",
+        size: int = 0,
+    ) -> int:
+        """Append a section; its index."""
+        self.sections.append(Section(name, kind, flags, 0, link, info, align, entry_size, data, size))
         return len(self.sections) - 1
 
     def symbol(self, symbol: Symbol) -> int:

@@ -138,4 +138,7 @@ def encode_step(kind: str, delta: int, line: int, shape: Shape) -> bytes:
     special = units * shape.range + line - shape.base + shape.opcodes
     if shape.opcodes <= special <= 255:
         return bytes((special,))
-    return advance + bytes((line - shape.base + shape.opcodes,))
+    in_place = line - shape.base + shape.opcodes
+    if not shape.opcodes <= in_place <= 255:
+        raise CubinError(f"no special opcode steps by {line} lines")
+    return advance + bytes((in_place,))
