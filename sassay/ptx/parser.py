@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from sassay.errors import ErrorList, Location, PtxError
-from sassay.ptx import declarations
+from sassay.ptx import declarations_v1 as declarations
 from sassay.ptx.ast import (
     TYPE_BITS,
     AddressOperand,

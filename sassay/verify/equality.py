@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from sassay.verify.evaluate import evaluate, postorder, random_value
-from sassay.verify.solver import satisfiable
+from sassay.verify.solver import Answer, satisfiable
 from sassay.verify.terms import Term, Terms
 
 SAMPLES = 24
@@ -72,8 +72,17 @@ def _solve(terms: Terms, a: Term, b: Term, condition: Term, budget: Budget) -> R
     if answer.status == "unsat":
         return Result("equal", answer.solver, answer.seconds)
     if answer.status == "sat":
-        return Result("different", answer.solver, answer.seconds, answer.model)
+        return _replay(a, b, condition, answer)
     return Result("unknown", answer.solver, answer.seconds, reason=f"{answer.solver} gave no answer in {budget.per_query} s")
+
+
+def _replay(a: Term, b: Term, condition: Term, answer: Answer) -> Result:
+    """A solver's model counts only if evaluation, which knows floating point, confirms it."""
+    model = answer.model or {}
+    values = evaluate((a, b, condition), lambda t: model.get(t, 0))
+    if values[condition] and values[a] != values[b]:
+        return Result("different", answer.solver, answer.seconds, model)
+    return Result("unknown", answer.solver, answer.seconds, reason="equal as far as evaluation shows, but not proved")
 
 
 def refute(a: Term, b: Term, condition: Term) -> dict[Term, int] | None:

@@ -1,6 +1,7 @@
 """Evaluation of terms on concrete values, to refute equalities cheaply and to check the rules of the normal form.
 
-Uninterpreted functions get the values of a fixed pseudo-random function of their name and arguments, so equal applications agree.
+Floating point and hardware approximations are computed by the concrete interpreter; functions that remain uninterpreted (loads, exchanges)
+get the values of a fixed pseudo-random function of their name and arguments, so equal applications agree.
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import cast
 
+import numpy as np
+
+from sassay.isa.semantics.algebra import FloatOp, Opaque
+from sassay.isa.semantics.numpy_algebra import NUMPY
 from sassay.verify.terms import Term, divide, signed
 
 Assignment = Mapping[Term, int]
@@ -60,9 +65,30 @@ def _apply(term: Term, args: list[int]) -> int:
     handler = _HANDLERS.get(term.op)
     if handler is not None:
         return handler(term, args) & mask
+    if term.op in ("fn:float", "fn:clz", "fn:popcount") or term.op.startswith("fn:opaque."):
+        return _computed(term, args) & mask
     if term.op.startswith("fn:"):
         return random_value((term.op, term.data, tuple(args)), 0, term.width)
     raise ValueError(f"no evaluation for {term.op}")
+
+
+def _computed(term: Term, args: list[int]) -> int:
+    """An operation that terms leave opaque, by the concrete interpreter."""
+    if term.op == "fn:clz":
+        return term.width - args[0].bit_length()
+    if term.op == "fn:popcount":
+        return args[0].bit_count()
+    arrays = [np.array([a], _dtype(t.width)) for a, t in zip(args, term.args, strict=True)]
+    with np.errstate(all="ignore"):
+        if term.op == "fn:float":
+            return int(NUMPY.float_op(cast(FloatOp, term.data))(*arrays)[0])
+        *params, position = cast("tuple[object, ...]", term.data)
+        op = Opaque(term.op.removeprefix("fn:opaque."), (term.width,), tuple(str(p) for p in params))
+        return int(NUMPY.opaque(op)(*arrays)[cast(int, position)][0])
+
+
+def _dtype(width: int) -> type[np.generic]:
+    return np.bool_ if width == 1 else np.uint8 if width <= 8 else np.uint16 if width <= 16 else np.uint32 if width <= 32 else np.uint64
 
 
 def _linear(term: Term, args: list[int]) -> int:

@@ -6,7 +6,7 @@ checked against the concrete interpreter in the tests:
 
 - a - b is a + (-b); addition, multiplication, minimum, maximum and equality commute;
 - signs of factors are gathered on the first factor: (-a) * b = a * (-b), (-a) * (-b) = a * b, the same inside fma;
-- fma(a, 1, c) is a + c;
+- fma(a, 1, c) is a + c; a + (-0) as an argument of another operation is a (they differ on NaNs only, which all operations treat alike);
 - comparisons are brought to LT, LE, EQ, NE and NUM or the negation of one.
 """
 
@@ -143,7 +143,23 @@ class TermAlgebra:
         result = NUMPY.float_op(op)(*(np.array([a.value], dtype=_dtype(a.width)) for a in args))
         return self.terms.const(int(result[0]), width)
 
+    def _plain(self, a: Term) -> Term:
+        """The argument without the addition of -0 that settles NaNs."""
+        sign = 1 << (a.width - 1)
+        if a.op == "anf" and len(a.args) == 1 and self.terms.constant_part(a) == sign:
+            inner = self._plain(self._negate(a))
+            return self._negate(inner) if inner is not a.args[0] else a
+        if a.op != "fn:float" or not isinstance(a.data, FloatOp):
+            return a
+        op = a.data
+        if op.name != "add" or op.format == "f64" or op.ftz or op.saturate or op.relu or op.rounding == "RM":
+            return a
+        rest = [x for x in a.args if not (x.is_const and x.value == sign)]
+        return rest[0] if len(rest) == 1 else a
+
     def _float(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
+        if op.name not in ("convert", "round"):
+            args = tuple(self._plain(a) for a in args)
         if op.name == "sub":
             return self._float(replace(op, name="add"), (args[0], self._negate(args[1])))
         if op.name in ("mul", "fma") and op.format != "f64":

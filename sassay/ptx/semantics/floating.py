@@ -82,17 +82,19 @@ def fused_multiply_add(c: Context) -> None:
 
 
 def sign_operation(c: Context) -> None:
-    """abs and neg flip or clear the sign bit; with .ftz a subnormal becomes a zero of the result's sign; NaN stays a NaN."""
+    """abs and neg: the sign bit cleared or flipped, then -0 added, which gives the canonical NaN for NaNs and flushes under .ftz.
+
+    The ISA leaves the NaN open; this is what FADD and HADD2 do, to which ptxas 13.5 lowers both. f64 keeps its NaN's payload.
+    """
     alg = c.alg
     _, w, format_ = float_type(c)
     negate = c.instruction.opcode == "neg"
     sign = alg.const(1 << (w - 1), w)
-    flush = alg.float_op(FloatOp("add", format_, ftz=True)) if "ftz" in c.flags else None
-    minus_zero = alg.const(1 << (w - 1), w)
+    settle = alg.float_op(FloatOp("add", format_, ftz="ftz" in c.flags)) if format_ != "f64" else None
 
     def function(x: object) -> object:
         bits = alg.xor(x, sign, w) if negate else alg.and_(x, alg.not_(sign, w), w)
-        return flush(bits, minus_zero) if flush is not None else bits
+        return settle(bits, sign) if settle is not None else bits
 
     apply_lanes(c, function, 1)
 
