@@ -144,7 +144,7 @@ def compile_memory(machine: Machine, instr: Instruction, watch: Watch | None) ->
     assert isinstance(op, MemoryOp)
     operand = instr.operands[op.address]
     assert isinstance(operand, Mem)
-    address, guard = address_of(machine, operand, op.wide), guard_of(machine, instr.guard)
+    address, guard = address_of(machine, operand, op.wide and op.kind != "copy"), guard_of(machine, instr.guard)
     access = Accessor(machine, op, watch)
     makers = {"load": _load, "store": _store, "atomic": _atomic, "reduce": _atomic, "load_matrix": _load_matrix, "store_matrix": _store_matrix}
     if op.action == "copy":
