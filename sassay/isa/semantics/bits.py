@@ -547,7 +547,7 @@ def isetp(site: Site) -> Function:
     return fn
 
 
-@operation("P2R", "UP2R", evidence=[("", SEEN, "lowering of predicate spills")])
+@operation("P2R", "UP2UR", evidence=[("", SEEN, "lowering of predicate spills")])
 def p2r(site: Site) -> Function:
     """d = a with the bits of the mask replaced by the predicates of the same number (in byte B0 to B3 of the word)."""
     alg = site.alg
@@ -575,7 +575,7 @@ def p2r(site: Site) -> Function:
     return fn
 
 
-@operation("R2P", "UR2P", evidence=[("", SEEN, "lowering of predicate refills")])
+@operation("R2P", "UR2UP", evidence=[("", SEEN, "lowering of predicate refills")])
 def r2p(site: Site) -> Function:
     """The predicates of the mask from the bits of a (byte B0 to B3 of it)."""
     alg = site.alg

@@ -28,7 +28,8 @@ class MemoryOp:
     `result`: where the loaded or old value goes. `predicate_result`: a predicate destination (CAST: whether it swapped; a
     register result of CAST is that as 1 or 0).
     `predicate`: a condition operand: a copy with a false one writes zeros (`inverted`: negated in the text).
-    `operation` of atomics: ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST; `type`: U32 S32 U64 S64 F32 F64 F16x2 BF16x2 (`lanes` of them side by side).
+    `operation` of atomics: ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST POPC_INC; `type`: U32 S32 U64 S64 F32 F64 F16x2 BF16x2 (`lanes` of them
+    side by side).
     `order`: WEAK, CONSTANT, STRONG, MMIO; `scope`: CTA (the text's SM), GPU, SYS or "". `cache`: the hints in the text.
     Matrices: `count` 8x8 matrices of 16-bit elements, `transposed` or not; lane i holds the address of row i % 8 of matrix i / 8.
     """
@@ -236,7 +237,7 @@ def _copy(shape: Shape, words: _Words, common: dict[str, Any]) -> MemoryOp:
 def _atomic(shape: Shape, words: _Words, common: dict[str, Any]) -> MemoryOp:
     reduce = shape.opcode.startswith("RED")
     if words.take("POPC"):
-        raise words.fail(".POPC is not known")
+        return _count_lanes(shape, words, common)
     operation = words.take(*_ATOMS)
     if not operation:
         raise words.fail("the operation is missing")
@@ -270,6 +271,13 @@ def _atomic(shape: Shape, words: _Words, common: dict[str, Any]) -> MemoryOp:
     )  # fmt: skip
 
 
+def _count_lanes(shape: Shape, words: _Words, common: dict[str, Any]) -> MemoryOp:
+    """ATOMS.POPC.INC: each active lane adds one. Known only with its result dropped."""
+    if not words.take("INC") or not words.take("32") or not shape.operands[0].zero:
+        raise words.fail("only .POPC.INC.32 without a result is known")
+    return MemoryOp("reduce", _SPACES[shape.opcode], 4, address=_address(shape, words), wide=False, operation="POPC_INC", type="U32", **common)
+
+
 def _query(shape: Shape, words: _Words) -> MemoryOp:
     """Whether a generic address lies in a space."""
     words.take("E")
@@ -299,11 +307,14 @@ def _matrix(shape: Shape, words: _Words) -> MemoryOp:
 
 
 def compile_atomic(op: MemoryOp, alg: Algebra[Any]) -> Callable[..., Any]:
-    """(old, operand) -> new value of one element, or (old, compare, new) for CAS and CAST. Values are 32 or 64 bits wide.
+    """(old, operand) -> new value of one element, (old, compare, new) for CAS and CAST, (old) for
+    POPC_INC. Values are 32 or 64 bits wide.
 
     Source: ptx atom/red; f32 additions in global memory flush subnormals (.FTZ in the text).
     """
     w = 64 if op.size == 8 else 32
+    if op.operation == "POPC_INC":
+        return lambda old: alg.add(old, alg.const(1, w), w)
     if op.operation in ("CAS", "CAST"):
         return lambda old, compare, new: alg.ite(alg.eq(old, compare, w), new, old, w)
     if op.type in ("F32", "F64"):

@@ -70,6 +70,8 @@ def narrow32(s: Array, rounding: str) -> Array:
 
 def narrow(s: Array, f: Format, rounding: str, finite: bool = False) -> Array:
     """Codes in a format of at most 32 bits from doubles (exact or rounded to odd); NaN gives the format's NaN, or its largest number."""
+    if rounding == "RN" and f.name in ("f16", "bf16"):
+        return _nearest16(s, f, finite)
     bits = np.ascontiguousarray(s).view(U64)
     sign = (bits >> U64(63)).astype(np.int64)
     field = (bits >> U64(52) & U64(0x7FF)).astype(np.int64)
@@ -114,6 +116,25 @@ def narrow(s: Array, f: Format, rounding: str, finite: bool = False) -> Array:
     return code.astype(U32 if size > 16 else np.uint16 if size > 8 else np.uint8)
 
 
+def _nearest16(s: Array, f: Format, finite: bool) -> Array:
+    """`narrow` to nearest for the 16-bit formats: f16 by numpy's own conversion, bf16 through f32 rounded to odd."""
+    if f.name == "f16":
+        code: Array = s.astype(np.float16).view(np.uint16)
+    else:
+        r = s.astype(F32)
+        bits = r.view(U32)
+        back = r.astype(F64)
+        inexact = (back != s) & (np.abs(s) < np.inf)
+        if inexact.any():
+            away = np.abs(back) > np.abs(s)
+            bits = np.where(inexact, np.where(away, bits - U32(1), bits) | U32(1), bits)
+        code = ((bits + U32(0x7FFF) + (bits >> U32(16) & U32(1))) >> U32(16)).astype(np.uint16)
+    if finite:
+        code = np.where((code & np.uint16(0x7FFF)) == f.infinity, code - np.uint16(1), code)
+    nan = s != s
+    return np.where(nan, np.uint16(0x7FFF), code) if nan.any() else code
+
+
 @cache
 def _table(name: str) -> Array:
     """Values of all codes of a format of 8 bits or fewer, as doubles."""
@@ -135,6 +156,12 @@ def _table(name: str) -> Array:
     return np.array(values, F64)
 
 
+@cache
+def _halves() -> Array:
+    """All f16 values as doubles: a look-up is quicker than numpy's conversion."""
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(F64)
+
+
 def widen(bits: Array, name: str) -> Array:
     """The doubles that codes stand for; exact."""
     if name in ("f32", "tf32"):
@@ -142,7 +169,7 @@ def widen(bits: Array, name: str) -> Array:
     if name == "f64":
         return bits.view(F64)
     if name == "f16":
-        return bits.view(np.float16).astype(F64)
+        return _halves()[bits]
     if name == "bf16":
         return (bits.astype(U32) << U32(16)).view(F32).astype(F64)
     return _table(name)[bits]
@@ -315,16 +342,9 @@ def _mul32(op: FloatOp) -> Callable[..., Array]:
 def _small(op: FloatOp, terms: int) -> Callable[..., Array]:
     """add, mul, fma in a 16-bit format, through exact doubles."""
     name, f, rounding = op.format, FORMATS[op.format], op.rounding
-    native = name == "f16" and rounding == "RN" and not op.finite
-    nan = np.uint16(0x7FFF)
 
     def finish(p: Array, c: Array | None, signs: Array) -> Array:
         s = p if c is None else odd_sum(p, c)
-        if native:
-            r = s.astype(np.float16)
-            bits: Array = r.view(np.uint16)
-            bad = s != s
-            return np.where(bad, nan, bits) if bad.any() else bits
         bits = narrow(s, f, rounding, op.finite)
         if rounding == "RM" and c is not None:
             bits = np.where(s == 0, _down_zero(bits, signs, f.sign), bits)
