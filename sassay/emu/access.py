@@ -144,7 +144,7 @@ def compile_memory(machine: Machine, instr: Instruction, watch: Watch | None) ->
     assert isinstance(op, MemoryOp)
     operand = instr.operands[op.address]
     assert isinstance(operand, Mem)
-    address, guard = address_of(machine, operand, op.wide and op.kind != "copy"), guard_of(machine, instr.guard)
+    address, guard = address_of(machine, operand, op.wide and op.action != "copy"), guard_of(machine, instr.guard)
     access = Accessor(machine, op, watch)
     makers = {"load": _load, "store": _store, "atomic": _atomic, "reduce": _atomic, "load_matrix": _load_matrix, "store_matrix": _store_matrix}
     if op.action == "copy":
@@ -252,7 +252,7 @@ def _atomic(access: Accessor, instr: Instruction, address: Fetch, guard: Fetch |
         where = pick(m, address(), mask)
         for element in range(op.lanes):
             operands = values[element * per_element : (element + 1) * per_element]
-            old = np.zeros(lanes.size, np.uint64 if op.size == 8 else np.uint32)
+            old: Array = np.zeros(lanes.size, np.uint64 if op.size == 8 else np.uint32)
 
             def work(store: Store, positions: Array, which: Array | None, operands: Any = operands, old: Any = old) -> None:
                 chosen = operands if which is None else [v[which] for v in operands]
@@ -261,7 +261,7 @@ def _atomic(access: Accessor, instr: Instruction, address: Fetch, guard: Fetch |
 
             access.each(where + np.uint64(element * op.size), lanes, "atomic", work)
             for k, slot in enumerate(results[element * words_each : (element + 1) * words_each]):
-                scatter(m, slot, (old >> old.dtype.type(32 * k)).astype(np.uint32) if op.size == 8 else old, mask)
+                scatter(m, slot, (old >> np.uint64(32 * k)).astype(np.uint32) if op.size == 8 else old, mask)
             if flag is not None:
                 success = spread(m, flag[0][flag[1]]).copy()
                 hit = old == operands[0]
