@@ -32,18 +32,19 @@ class ConstantLayout:
     cluster_count: int
     cluster_nctarank: int
     aggr_smem: int
+    envreg: int
     cga_relative: bool
 
 
 HOPPER = ConstantLayout(
     params=0x210, stack_top=0x28, ntid=0x0, nctaid=0xC, global_descriptor=0x208, local_window=0x20, nonglobal_bound=0xD0,
     param_window=0x198, reserved_smem=0x114, nsmid=0x10C, gridid=0x30, dynamic_smem=0x2C, explicit_cluster=0x140,
-    cluster_shape=0x144, cluster_count=0x15C, cluster_nctarank=0x188, aggr_smem=0x13C, cga_relative=False,
+    cluster_shape=0x144, cluster_count=0x15C, cluster_nctarank=0x188, aggr_smem=0x13C, envreg=0x40, cga_relative=False,
 )  # fmt: skip
 BLACKWELL = ConstantLayout(
     params=0x380, stack_top=0x37C, ntid=0x360, nctaid=0x370, global_descriptor=0x358, local_window=0x2F8, nonglobal_bound=0x120,
     param_window=0x348, reserved_smem=0x16C, nsmid=0x2D0, gridid=0x140, dynamic_smem=0x2AC, explicit_cluster=0x36C,
-    cluster_shape=0x2A0, cluster_count=0x2C0, cluster_nctarank=0x2CC, aggr_smem=0x2BC, cga_relative=True,
+    cluster_shape=0x2A0, cluster_count=0x2C0, cluster_nctarank=0x2CC, aggr_smem=0x2BC, envreg=0x250, cga_relative=True,
 )  # fmt: skip
 
 
@@ -69,7 +70,7 @@ class Target:
 
 
 _HOPPER_FEATURES = frozenset({"uldc", "hfma2_mma", "dfma_coupled"})
-_BLACKWELL_FEATURES = frozenset({"ldcu", "iadd64", "reconvergent", "iadd3_preds"})
+_BLACKWELL_FEATURES = frozenset({"ldcu", "iadd64", "reconvergent", "iadd3_preds", "fhadd"})
 _B100 = _BLACKWELL_FEATURES | {"ffma2", "fmnmx3", "dfma_coupled", "vimnmx_preds", "credux"}
 _B103 = _BLACKWELL_FEATURES | {"ffma2", "fmnmx3", "mufu_packed", "vimnmx_preds", "credux"}
 _B120 = _BLACKWELL_FEATURES | {"vimnmx_s32", "int64_alu", "hadd2_bf16"}

@@ -13,6 +13,7 @@ from sassay.errors import Location, UnsupportedError
 from sassay.isa.target import Target
 from sassay.isel.builder import Builder
 from sassay.isel.ir import Block, Graph, Op, Value, link, reverse_postorder
+from sassay.isel.liveness import live_in, loop_writes
 from sassay.ptx import ast as ptx
 from sassay.sass.function import MemoryFact
 
@@ -115,7 +116,10 @@ class Lowering:
         self._sealed: set[Block] = {self.b.entry}
         self._incomplete: dict[Block, dict[Key, Op]] = {}
         self._expected: dict[Block, int] = {}
+        self._made: list[Op] = []
         self._waiting: set[Block] = set()
+        self._loop_writes: dict[Block, tuple[int, set[ptx.Register]]] = {}
+        self._live: dict[int, set[ptx.Register]] = {}
         self.slots: dict[object, dict[int, int]] = {}
         self._place_params()
         self._place_shared()
@@ -197,6 +201,10 @@ class Lowering:
             found = self._defs.setdefault(block, {}).get(key)
             if found is not None:
                 break
+            if block not in self._sealed and len(block.preds) == 1 and self._invariant(key, block):
+                chain.append(block)
+                block = block.preds[0]
+                continue
             if block not in self._sealed:
                 op = self.graph.make("phi", (), [], None, (width,))
                 op.block = block
@@ -213,13 +221,37 @@ class Lowering:
                 op.block = block
                 block.phis.append(op)
                 found = self._defs[block][key] = op.results[0]
+                first = len(self._made)
+                self._made.append(op)
                 self._fill_phi(op, key, block, width)
+                found = self._simplify_phi(op, key, block, first)
                 break
             chain.append(block)
             block = block.preds[0]
         for b in chain:
             self._defs[b][key] = found
         return found
+
+    def _invariant(self, key: Key, block: Block) -> bool:
+        """Whether the loop that starts with this block, not translated to its end yet, leaves a register as it is."""
+        known = self._loop_writes.get(block)
+        return known is not None and key[0] == known[0] and isinstance(key[1], ptx.Register) and key[1] not in known[1]
+
+    def _simplify_phi(self, op: Op, key: Key, block: Block, first: int) -> Value:
+        """The one value that a new phi merges, instead of the phi, if no phi made meanwhile (`_made` from `first` on) refers to it."""
+        mine = op.results[0]
+        others = {a for a in op.args if a is not mine}
+        later = self._made[first + 1 :]
+        if len(others) == 1 and not any(mine in other.args for other in later):
+            block.phis.remove(op)
+            value = self._defs[block][key] = others.pop()
+            for defs in self._defs.values() if mine in op.args else ():
+                if defs.get(key) is mine:
+                    defs[key] = value
+            mine = value
+        if first == 0:
+            self._made.clear()
+        return mine
 
     def _fill_phi(self, op: Op, key: Key, block: Block, width: int) -> None:
         op.args = [self._read(key, p, width) for p in block.preds]
@@ -488,7 +520,12 @@ class Lowering:
         for at in order:
             for n in succs[at]:
                 self._expected[scope.blocks[n]] += 1
-        return [(at, ends[at]) for at in order]
+        blocks = [(at, ends[at]) for at in order]
+        for at, registers in loop_writes(body, blocks, succs).items():
+            self._loop_writes[scope.blocks[at]] = (scope.number, registers)
+        if scope.number == 0:
+            self._live = live_in(body, blocks, succs)
+        return blocks
 
     def label_block(self, scope: Scope, instruction: ptx.Instruction) -> Block:
         target = instruction.operands[-1]
@@ -513,6 +550,8 @@ class Lowering:
             self.seal(block)
         else:
             self._waiting.add(block)
+        if scope.number == 0:
+            block.entry_values = {r.uid: self.read(r) for r in sorted(self._live[at], key=lambda r: r.uid)}
         ended = False
         for i in range(at, end):
             s = body[i]

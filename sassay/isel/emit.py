@@ -328,4 +328,4 @@ def fail(op: Op, what: str) -> UnsupportedError:
     return UnsupportedError(f"cannot select {op.name}: {what}")
 
 
-__all__ = ["Emitter", "Name", "Target", "is_stub", "common_dominator", "UNIFORM_ALWAYS", "NOT_TRUE", "RZ"]
+__all__ = ["NOT_TRUE", "RZ", "UNIFORM_ALWAYS", "Emitter", "Name", "Target", "common_dominator", "is_stub"]

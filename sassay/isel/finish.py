@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sassay.isel.emit import Emitter, copy_predicate
 from sassay.isel.ir import Block, Graph, Loop, Value, common_dominator, dominators, link, loops
+from sassay.isel.predicate import Conversion
 from sassay.isel.uniform import Divergence, is_stub
 from sassay.sass import function as sass
 from sassay.sass.function import Function, Node
@@ -205,8 +206,8 @@ def constant_nodes(v: Value, register: int) -> list[Node]:
     return out
 
 
-def build_blocks(e: Emitter, order: list[Block], depth: dict[Block, int]) -> None:
-    """Fills fn.blocks in layout order."""
+def build_blocks(e: Emitter, order: list[Block], depth: dict[Block, int], converted: dict[Block, Conversion]) -> None:
+    """Fills fn.blocks in layout order; sides of converted branches follow their block under guards."""
     copies: dict[Block, list[Node]] = {}
     for b in order:
         for i, p in enumerate(b.preds):
@@ -214,65 +215,88 @@ def build_blocks(e: Emitter, order: list[Block], depth: dict[Block, int]) -> Non
                 copies.setdefault(p, []).extend(copies_for_edge(e, p, b, i))
     leaves = insert_leaves(e)
     stubs = {b for b in order if is_stub(b) and b.preds}
-    visible = [b for b in order if b not in stubs]
+    sides: dict[Block, list[tuple[Block, bool]]] = {}
+    inlined: set[Block] = set()
+    for a, c in converted.items():
+        # Edges that were split for copies have become sides of their own.
+        sides[a] = [(s, (s is a.succs[1]) != a.negated) for s in a.succs if s is not c.join]
+        inlined.update(s for s, _ in sides[a])
+    visible = [b for b in order if b not in stubs and b not in inlined]
+
+    def nodes_of(b: Block) -> list[Node]:
+        here = leaves.get(b, {})
+        out: list[Node] = []
+        for i, group in enumerate(e.lists.get(b, [])):
+            out.extend(here.get(i, []))
+            out.extend(group)
+        out.extend(here.get(len(b.ops), []))
+        out.extend(copies.get(b, []))
+        return out
+
     for k, b in enumerate(visible):
         out = sass.Block(b.label, loop_depth=depth.get(b, 0))
         e.fn.blocks.append(out)
-        here = leaves.get(b, {})
-        for i, group in enumerate(e.lists.get(b, [])):
-            out.nodes.extend(here.get(i, []))
-            out.nodes.extend(group)
-        out.nodes.extend(here.get(len(b.ops), []))
-        out.nodes.extend(copies.get(b, []))
+        out.nodes.extend(nodes_of(b))
         following = visible[k + 1] if k + 1 < len(visible) else None
+        if b in converted:
+            assert b.cond is not None
+            for side, when_false in sides[b]:
+                guard = e.pred(b.cond, when_false)
+                for node in nodes_of(side):
+                    node.instruction = replace(node.instruction, guard=guard)
+                    out.nodes.append(node)
+            go(e, b, out, converted[b].join, following, stubs)
+            continue
         transfer(e, b, out, following, stubs, depth)
+
+
+def jump_node(b: Block, opcode: str, guard: Reg, target: Block | None = None) -> Node:
+    return Node(Instruction(opcode, (), () if target is None else (Target(target.label),), guard), line=b.line, source=b.source)
+
+
+def go(e: Emitter, b: Block, out: sass.Block, to: Block, following: Block | None, stubs: set[Block]) -> None:
+    """Ends a SASS block with a way to `to`."""
+    if to in stubs:
+        out.nodes.append(jump_node(b, "EXIT", ALWAYS))
+        return
+    out.successors.append(to.label)
+    if to is not following:
+        out.nodes.append(jump_node(b, "BRA", ALWAYS, to))
 
 
 def transfer(e: Emitter, b: Block, out: sass.Block, following: Block | None, stubs: set[Block], depth: dict[Block, int]) -> None:
     """The instructions that end a block; a second branch gets a block of its own."""
 
-    def node(opcode: str, guard: Reg, target: Block | None = None) -> Node:
-        n = Node(Instruction(opcode, (), () if target is None else (Target(target.label),), guard), line=b.line, source=b.source)
-        return n
-
-    def go(block: sass.Block, to: Block) -> None:
-        if to in stubs:
-            block.nodes.append(node("EXIT", ALWAYS))
-        else:
-            block.successors.append(to.label)
-            if to is not following:
-                block.nodes.append(node("BRA", ALWAYS, to))
-
     if b.term in ("exit", "ret"):
-        out.nodes.append(node("EXIT", ALWAYS))
+        out.nodes.append(jump_node(b, "EXIT", ALWAYS))
         return
     if b.term == "jump":
-        go(out, b.succs[0])
+        go(e, b, out, b.succs[0], following, stubs)
         return
     yes, no = b.succs
     assert b.cond is not None
     negated = b.negated
     if yes is no:
-        go(out, yes)
+        go(e, b, out, yes, following, stubs)
         return
     if yes is following or no in stubs:
         yes, no, negated = no, yes, not negated
     if yes in stubs and no in stubs:
-        out.nodes.append(node("EXIT", ALWAYS))
+        out.nodes.append(jump_node(b, "EXIT", ALWAYS))
         return
     if yes in stubs and no is not following:
         yes, no, negated = no, yes, not negated
     guard = e.pred(b.cond, negated)
     if yes in stubs:
-        out.nodes.append(node("EXIT", guard))
+        out.nodes.append(jump_node(b, "EXIT", guard))
         out.successors.append(no.label)
         return
-    out.nodes.append(node("BRA", guard, yes))
+    out.nodes.append(jump_node(b, "BRA", guard, yes))
     out.successors.append(yes.label)
     if no is following:
         out.successors.append(no.label)
     else:
-        go(extra(e, out, depth.get(b, 0)), no)
+        go(e, b, extra(e, out, depth.get(b, 0)), no, following, stubs)
 
 
 def extra(e: Emitter, out: sass.Block, depth: int) -> sass.Block:

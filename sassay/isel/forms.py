@@ -5,13 +5,14 @@ from __future__ import annotations
 from sassay.isel.builder import SWAPPED, lut_exchange, signed
 from sassay.isel.emit import NOT_TRUE, TRUE, Emitter, fail, rule
 from sassay.isel.ir import Op, Value
-from sassay.sass.model import ALWAYS, File, Imm, ImmKind, Mem, Name, Operand, R_ZERO, Reg
+from sassay.sass.model import ALWAYS, R_ZERO, File, Imm, ImmKind, Mem, Name, Operand, Reg
 
 FORMS = {
     "FADD": "d a b", "FMUL": "d a b", "FFMA": "d a b c", "FMNMX": "d a b p", "FSETP": "P T a b p", "DADD": "d a b", "DMUL": "d a b",
     "DFMA": "d a b c", "DSETP": "P P a b p", "MUFU": "d a", "FCHK": "P a a", "FRND": "d a", "F2F": "d a", "F2I": "d a", "I2F": "d a",
     "I2FP": "d a", "F2FP": "d a b c", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b", "PRMT": "d a b c",
-    "SHF": "d a b c", "IDP": "d a b c", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p", "HSETP2": "P P a b p",
+    "SHF": "d a b c", "IDP": "d a b c", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p", "HSETP2": "P P a b p", "HSET2": "d a b p", "VIADD": "d a b", "FMNMX3": "d a b c p", "FHADD": "d a c", "FHFMA": "d a a c",
+    "FADD2": "d a a", "FMUL2": "d a a", "FFMA2": "d a a a",
     "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c", "SHFL": "P d a i i", "NANOSLEEP": "i",
     "ACQBULK": "", "PREEXIT": "", "ERRBAR": "", "CGAERRBAR": "", "MEMBAR": "", "FENCE": "", "LDGDEPBAR": "", "MOVM": "d a",
 }  # fmt: skip
@@ -28,7 +29,7 @@ def value_kind(op: Op) -> str:
         return "f32"
     if op.name in ("DADD", "DMUL", "DFMA", "DSETP"):
         return "f64"
-    if op.name in ("HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2"):
+    if op.name in ("HSET2", "HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2"):
         return "half"
     return "int" if op.name == "IMAD" else "bits"
 
@@ -349,6 +350,14 @@ def emit_minmax(e: Emitter, op: Op) -> None:
     e.ins("VIMNMX", kind, [d, TRUE, TRUE, x, y, pick] if e.chip.has("vimnmx_preds") else [d, x, y, pick])
 
 
+@rule("minmax16")
+def emit_minmax16(e: Emitter, op: Op) -> None:
+    """Two 16-bit minima or maxima in a word."""
+    sign, largest = op.attr
+    outs: list[Operand] = [TRUE, TRUE] if e.chip.has("vimnmx_preds") else []
+    e.ins("VIMNMX", ("S16x2" if sign else "U16x2",), [e.dest(op.results[0]), *outs, e.a(op.args[0]), e.a(op.args[1]), NOT_TRUE if largest else TRUE])
+
+
 @rule("icmp")
 def emit_icmp(e: Emitter, op: Op) -> None:
     cmp, sign, combine = (str(op.attr[0]), bool(op.attr[1]), str(op.attr[2]))
@@ -384,7 +393,7 @@ def word_operand(e: Emitter, v: Value, word: int, flexible: bool) -> Operand:
 def emit_sel(e: Emitter, op: Op) -> None:
     p, x, y = op.args
     invert = op.amods[0] == "!"
-    if (x.const is not None or e.is_uniform_leaf(x)) and y.const is None and not e.is_uniform_leaf(y) or (x.const is not None and y.const == 0 and x.const):
+    if ((x.const is not None or e.is_uniform_leaf(x)) and y.const is None and not e.is_uniform_leaf(y)) or (x.const is not None and y.const == 0 and x.const):
         x, y, invert = y, x, not invert
     e.ins("SEL", (), [e.dest(op.results[0]), e.a(x), e.flexible(y, "", "bits"), e.pred(p, invert)])
 
@@ -488,14 +497,15 @@ def fact(op: Op, name: str, offset: int) -> object:
 def emit_load(e: Emitter, op: Op) -> None:
     space, offset = str(op.attr[0]), int(op.attr[1])  # type: ignore[call-overload]
     mem, name, at = memory_operand(e, space, op.args[0], offset)
-    e.ins(OPCODES[space][0], op.mods, [e.dest(op.results[0]), mem], fact(op, name, at))  # type: ignore[arg-type]
+    # 256 bits: two quads, the upper one printed first.
+    e.ins(OPCODES[space][0], op.mods, [*(e.dest(r) for r in op.results), mem], fact(op, name, at))  # type: ignore[arg-type]
 
 
 @rule("store")
 def emit_store(e: Emitter, op: Op) -> None:
     space, offset = str(op.attr[0]), int(op.attr[1])  # type: ignore[call-overload]
     mem, name, at = memory_operand(e, space, op.args[0], offset)
-    e.ins(OPCODES[space][1], op.mods, [mem, e.a(op.args[1])], fact(op, name, at))  # type: ignore[arg-type]
+    e.ins(OPCODES[space][1], op.mods, [mem, *(e.a(v) for v in op.args[1:])], fact(op, name, at))  # type: ignore[arg-type]
 
 
 @rule("atomic")

@@ -86,7 +86,12 @@ def lower_setp(lo: Lowering, s: ptx.Instruction) -> None:
 def lower_set(lo: Lowering, s: ptx.Instruction) -> None:
     type_, to = s.modifiers[-1], s.modifiers[-2]
     if type_.endswith("x2"):
-        raise lo.unsupported()
+        if len(s.operands) > 3:
+            raise lo.unsupported()
+        x, y = lo.src(s.operands[1], type_), lo.src(s.operands[2], type_)
+        mods = (("BF16_V2",) if type_ == "bf16x2" else ()) + (("BF",) if is_float(to) else ()) + (FLOAT_CMP[s.modifiers[0]], "AND")
+        lo.dst(s.operands[0], lo.b.op("HSET2", [x, y, lo.b.true()], mods=mods))
+        return
     q, op = third(lo, s)
     yes, _ = compare(lo, s, type_)
     p = combine(lo, yes, q, op)
@@ -281,6 +286,10 @@ def to_tf32(lo: Lowering, s: ptx.Instruction, x: Value) -> Value:
     raise lo.unsupported()
 
 
+NARROW = {"e4m3x2": "E4M3", "e5m2x2": "E5M2", "e2m1x2": "E2M1", "e2m3x2": "E2M3", "e3m2x2": "E3M2", "ue8m0x2": "E8"}
+"""Pairs of narrow floats, as F2FP spells them."""
+
+
 def pack_convert(lo: Lowering, s: ptx.Instruction, to: str, of: str) -> Value:
     """Conversions of or to packed pairs: cvt.rn.f16x2.f32 d, high, low; fp8 pairs."""
     b = lo.b
@@ -292,11 +301,11 @@ def pack_convert(lo: Lowering, s: ptx.Instruction, to: str, of: str) -> Value:
             raise lo.unsupported("rounding")
         x, y = lo.src(s.operands[1], "f32"), lo.src(s.operands[2], "f32")
         return b.op("F2FP", [x, y], 1, mods=(*pre, to[:-2].upper(), "F32", "PACK_AB", *mode))
-    if to in ("e4m3x2", "e5m2x2") and of == "f32":
+    if to in NARROW and of == "f32":
         x, y = lo.src(s.operands[1], "f32"), lo.src(s.operands[2], "f32")
-        return b.op("F2FP", [x, y, b.const(0)], 1, mods=(*pre, to[:-2].upper(), "F32", "PACK_AB_MERGE_C"))
-    if to == "f16x2" and of in ("e4m3x2", "e5m2x2"):
-        if pre:
-            raise lo.unsupported()
-        return b.op("F2FP", [lo.src(s.operands[1], "b16")], 1, mods=("F16", of[:-2].upper(), "UNPACK_B"))
+        return b.op("F2FP", [x, y, b.const(0)], 1, mods=(*pre, NARROW[to], "F32", "PACK_AB_MERGE_C", *mode))
+    if to in ("e4m3x2", "e5m2x2") and of == "f16x2":
+        return b.op("F2FP", [lo.src(s.operands[1], "b32"), b.const(0)], 1, mods=(*pre, NARROW[to], "F16", "UNPACK_B_MERGE_C"))
+    if to in ("f16x2", "bf16x2") and of in NARROW and not pre:
+        return b.op("F2FP", [lo.src(s.operands[1], "b16")], 1, mods=(to[:-2].upper(), NARROW[of], "UNPACK_B"))
     raise lo.unsupported()

@@ -74,8 +74,9 @@ def lower_float_binary(lo: Lowering, s: ptx.Instruction) -> None:
     """add, sub, mul of floats."""
     b = lo.b
     type_ = float_type(s)
-    if len(s.modifiers) >= 2 and s.modifiers[-2] in ("f32",) and type_ in ("f16", "bf16"):
-        raise lo.unsupported("mixed precision")
+    if len(s.modifiers) >= 2 and s.modifiers[-2] == "f32" and type_ in ("f16", "bf16"):
+        lower_mixed(lo, s, type_)
+        return
     if type_ == "f32x2":
         lower_f32x2(lo, s)
         return
@@ -100,11 +101,29 @@ def lower_float_binary(lo: Lowering, s: ptx.Instruction) -> None:
     lo.dst(s.operands[0], v)
 
 
+def lower_mixed(lo: Lowering, s: ptx.Instruction, type_: str) -> None:
+    """add, sub, fma of 16-bit floats with an f32 sum, one rounding."""
+    b = lo.b
+    if not lo.target.has("fhadd") or s.opcode not in ("add", "sub", "fma"):
+        raise lo.unsupported("mixed precision")
+    count = 2 if s.opcode == "fma" else 1
+    halves = [lo.src(o, type_) for o in s.operands[1 : 1 + count]]
+    halves = [b.shr(v.op.args[0], b.const(16), False) if v.op.name == "half" else v for v in halves]
+    z = lo.src(s.operands[1 + count], "f32")
+    mods = (("BF16",) if type_ == "bf16" else ()) + flags(s)
+    amods = [""] * count + ["-" if s.opcode == "sub" else ""]
+    lo.dst(s.operands[0], b.op("FHFMA" if count == 2 else "FHADD", [*halves, z], 1, mods=mods, amods=amods))
+
+
 def lower_f32x2(lo: Lowering, s: ptx.Instruction) -> None:
     """Packed f32 pairs, one by one: two independent IEEE operations."""
     b = lo.b
     values = [lo.src(o, "b64") for o in s.operands[1:]]
     mods = flags(s)
+    if lo.target.has("ffma2") and s.opcode != "sub":
+        name = {"add": "FADD2", "mul": "FMUL2", "fma": "FFMA2"}[s.opcode]
+        lo.dst(s.operands[0], b.op(name, values, 2, mods=mods, amods=[".F32x2.HI_LO"] * len(values)))
+        return
     parts: list[Value] = []
     for i in range(2):
         args = [b.part(v, i) for v in values]
@@ -124,8 +143,9 @@ def lower_fma(lo: Lowering, s: ptx.Instruction) -> None:
     if type_ == "f32x2":
         lower_f32x2(lo, s)
         return
-    if len(s.modifiers) >= 2 and s.modifiers[-2] == "f32":
-        raise lo.unsupported("mixed precision")
+    if len(s.modifiers) >= 2 and s.modifiers[-2] == "f32" and type_ in ("f16", "bf16"):
+        lower_mixed(lo, s, type_)
+        return
     if "oob" in s.modifiers:
         raise lo.unsupported("out-of-bounds NaN")
     values = [lo.src(o, type_) for o in s.operands[1:]]
@@ -174,6 +194,9 @@ def lower_float_minmax(lo: Lowering, s: ptx.Instruction) -> None:
     if type_ == "f32":
         mods = (("FTZ",) if "ftz" in s.modifiers else ()) + nan + xor
         v = values[0]
+        if len(values) == 3 and lo.target.has("fmnmx3") and not xor:
+            lo.dst(s.operands[0], b.op("FMNMX3", [*values, which], 1, mods=mods))
+            return
         for y in values[1:]:
             v = b.op("FMNMX", [v, y, which], 1, mods=mods)
         lo.dst(s.operands[0], v)

@@ -87,12 +87,16 @@ def lower_packed16(lo: Lowering, s: ptx.Instruction) -> None:
     type_ = s.modifiers[-1]
     one = type_[:-2]
     words = operands(lo, s, type_)
+    if s.opcode == "add":
+        lo.dst(s.operands[0], b.op("VIADD", words, mods=("16x2",)))
+        return
+    if s.opcode in ("min", "max") and "relu" not in s.modifiers:
+        lo.dst(s.operands[0], b.op("minmax16", words, attr=(is_signed(one), s.opcode == "max")))
+        return
     halves: list[Value] = []
     for i in range(2):
         parts = [lo.half(w, i) for w in words]
-        if s.opcode == "add":
-            halves.append(b.iadd(parts[0], parts[1]))
-        elif s.opcode == "sub":
+        if s.opcode == "sub":
             halves.append(b.isub(parts[0], parts[1]))
         elif s.opcode in ("min", "max"):
             x, y = (widened(lo, p, one) for p in parts)

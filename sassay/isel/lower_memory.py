@@ -55,9 +55,10 @@ def fact_of(s: ptx.Instruction, space: str, reads: bool, writes: bool, size: int
     return MemoryFact(space, reads, writes, size=size, strong=strong, readonly="nc" in s.modifiers or space in ("const", "param"))
 
 
-def cache_policy(lo: Lowering, s: ptx.Instruction) -> None:
-    if any(m in ("L2::cache_hint",) or m.startswith("L2::evict") for m in s.modifiers):
-        raise lo.unsupported("L2 cache policy")
+@rule("createpolicy")
+def lower_createpolicy(lo: Lowering, s: ptx.Instruction) -> None:
+    """L2 policies are hints: accesses that carry one are made without, and the policy itself is never looked at."""
+    lo.dst(s.operands[0], lo.b.const(0, 2))
 
 
 @rule("ld", "ldu")
@@ -70,7 +71,6 @@ def lower_ld(lo: Lowering, s: ptx.Instruction) -> None:
     bits = bits_of(type_) * count
     if space == "param" and load_slot(lo, s, type_, count):
         return
-    cache_policy(lo, s)
     base, offset = address(lo, where, space)
     if space in ("param", "const"):
         lo.dst(target, load_constant(lo, base, offset, 0 if space == "param" else 3, type_, count))
@@ -82,6 +82,9 @@ def lower_ld(lo: Lowering, s: ptx.Instruction) -> None:
     extended = ("E",) if space in ("global", "generic") else ()
     size = width_modifiers(bits, type_, count)
     mods = (*extended, *before, *size, *after)
+    if bits == 256:
+        load_wide(lo, s, target, base, offset, (*extended, *before, "ENL2", "256", *after), type_)
+        return
     tied = [lo.old(target, width)] if not isinstance(target, ptx.VectorOperand) else [old_vector(lo, target, bits_of(type_), width)]
     plain = not any(m in ("volatile", "acquire") for m in s.modifiers)
     op = b.effect("load", [base], (width,), "read" if plain else "order", mods=mods, attr=(space, offset), memory=fact_of(s, space, True, False, bits // 8), tied=tied)
@@ -98,6 +101,18 @@ def lower_ld(lo: Lowering, s: ptx.Instruction) -> None:
             lo.dst(e, part)
     else:
         lo.dst(target, widen_loaded(lo, v, type_, target))
+
+
+def load_wide(lo: Lowering, s: ptx.Instruction, target: ptx.PtxOperand, base: Value, offset: int, mods: tuple[str, ...], type_: str) -> None:
+    """256 bits come as two quads, the upper one first."""
+    if lo.b.guard is not None or not isinstance(target, ptx.VectorOperand):
+        raise lo.unsupported("guarded 256-bit load")
+    op = lo.b.effect("load", [base], (4, 4), "read", mods=mods, attr=("global", offset), memory=fact_of(s, "global", True, False, 32))
+    bits = bits_of(type_)
+    half = len(target.elements) // 2
+    for i, quad in enumerate((op.results[1], op.results[0])):
+        for e, part in zip(target.elements[half * i : half * (i + 1)], lo.split(quad, bits, half), strict=True):
+            lo.dst(e, part)
 
 
 def widen_loaded(lo: Lowering, v: Value, type_: str, target: ptx.PtxOperand | None) -> Value:
@@ -184,7 +199,6 @@ def lower_st(lo: Lowering, s: ptx.Instruction) -> None:
     if space == "param":
         store_slot(lo, s, type_, elements)
         return
-    cache_policy(lo, s)
     v = lo.join([lo.src(e, type_) for e in elements], bits_of(type_)) if count > 1 else lo.src(elements[0], type_)
     base, offset = address(lo, where, space)
     before, after = cache_modifiers(lo, s, space)
@@ -194,7 +208,11 @@ def lower_st(lo: Lowering, s: ptx.Instruction) -> None:
     size = width_modifiers(bits, "u8", count) if bits >= 32 else (f"U{bits}",)
     if v.op.name == "half":
         v = b.shr(v.op.args[0], b.const(16), False)
-    b.effect("store", [base, v], (), "write", mods=(*extended, *before, *size, *after), attr=(space, offset), memory=fact_of(s, space, False, True, bits // 8))
+    data = [v]
+    if bits == 256:
+        size = ("ENL2", "256")
+        data = [b.part(v, 0, 4), b.part(v, 4, 4)]
+    b.effect("store", [base, *data], (), "write", mods=(*extended, *before, *size, *after), attr=(space, offset), memory=fact_of(s, space, False, True, bits // 8))
 
 
 def store_slot(lo: Lowering, s: ptx.Instruction, type_: str, elements: list[ptx.PtxOperand | None]) -> None:
@@ -251,10 +269,11 @@ def lower_atom(lo: Lowering, s: ptx.Instruction) -> None:
     operands = list(s.operands[1:] if result else s.operands)
     space = space_of(lo, s.modifiers, operands[0])
     kind = next((m for m in s.modifiers if m in ATOMIC_OPS), None)
-    if kind is None or vector_count(s) > 1:
+    count = vector_count(s)
+    if kind is None or (count > 1 and (type_ != "f32" or space == "shared")):
         raise lo.unsupported()
-    cache_policy(lo, s)
-    values = [lo.src(o, type_) for o in operands[1:]]
+    data = operands[1:3] if kind == "cas" else operands[1:2]
+    values = [elements_value(lo, o, type_) for o in data]
     base, offset = address(lo, operands[0], space)
     target = s.operands[0] if result else None
     wanted = result and not isinstance(target, ptx.SinkOperand)
@@ -271,6 +290,12 @@ def lower_atom(lo: Lowering, s: ptx.Instruction) -> None:
             write_tied(lo, target, v)
         else:
             lo.dst(target, v)
+
+
+def elements_value(lo: Lowering, operand: ptx.PtxOperand, type_: str) -> Value:
+    if isinstance(operand, ptx.VectorOperand):
+        return lo.join([lo.src(e, type_) for e in operand.elements], bits_of(type_))
+    return lo.src(operand, type_)
 
 
 def atomic_type(kind: str, type_: str) -> tuple[str, ...]:
@@ -291,9 +316,11 @@ def global_atomic(
     if bits_of(type_) == 16 or bits_of(type_) > 64:
         raise lo.unsupported()
     strong = ("STRONG", scope_of(s))
-    memory = MemoryFact(space, True, True, size=bits_of(type_) // 8, strong=True)
-    width = bits_of(type_) // 32
-    mods = ("E", ATOMIC_OPS[kind], *atomic_type(kind, type_), *strong)
+    memory = MemoryFact(space, True, True, size=bits_of(type_) * vector_count(s) // 8, strong=True)
+    count = vector_count(s)
+    width = bits_of(type_) // 32 * count
+    named = (f"F32x{count}", "FTZ", "RN") if count > 1 else atomic_type(kind, type_)
+    mods = ("E", ATOMIC_OPS[kind], *named, *strong)
     if kind == "cas":
         data = b.pack(*values)
         op = b.effect("atomic", [base, data], (width,), "order", mods=mods, attr=(space, offset, "cas"), memory=memory, tied=[lo.old(target, width)])
@@ -378,7 +405,7 @@ def atomic_value(lo: Lowering, kind: str, type_: str, old: Value, v: Value) -> V
 
 @rule("prefetch", "prefetchu")
 def lower_prefetch(lo: Lowering, s: ptx.Instruction) -> None:
-    if "global" not in s.modifiers and "L2" not in s.modifiers and "L1" not in s.modifiers or "tensormap" in s.modifiers:
+    if ("global" not in s.modifiers and "L2" not in s.modifiers and "L1" not in s.modifiers) or "tensormap" in s.modifiers:
         raise lo.unsupported()
     base, offset = address(lo, s.operands[0], "global")
     level = "PF1" if "L1" in s.modifiers else "PF2"
@@ -403,8 +430,6 @@ def lower_cp(lo: Lowering, s: ptx.Instruction) -> None:
             raise lo.unsupported("group number")
         b.effect("DEPBAR", [], (), "fence", mods=("LE",), attr=("SB0", n), memory=MemoryFact("shared", True, True, fence=True))
         return
-    if any(x.startswith("L2::cache_hint") for x in m):
-        raise lo.unsupported("L2 cache policy")
     copy_async(lo, s, fact)
 
 

@@ -128,11 +128,17 @@ def lower_match(lo: Lowering, s: ptx.Instruction) -> None:
 def lower_redux(lo: Lowering, s: ptx.Instruction) -> None:
     b = lo.b
     kind, type_ = s.modifiers[1], s.modifiers[-1]
-    if type_ == "f32" or b.guard is not None:
+    if b.guard is not None or (type_ == "f32" and not lo.target.has("credux")):
         raise lo.unsupported()
     member_mask(lo, s)
     x = lo.src(s.operands[1], "b32")
-    mods = ({"add": "SUM"}.get(kind, kind.upper()),) + (("S32",) if type_ == "s32" and kind in ("min", "max", "add") else ())
+    name = {"add": "SUM"}.get(kind, kind.upper())
+    if type_ == "f32":
+        name += "ABS" if "abs" in s.modifiers else ""
+        mods = (name, "F32", *(("NAN",) if "NaN" in s.modifiers else ()))
+    else:
+        # The default operation, AND, has no name in the text.
+        mods = (() if name == "AND" else (name,)) + (("S32",) if type_ == "s32" and kind in ("min", "max", "add") else ())
     if kind in ("min", "max") and lo.target.has("credux"):
         op = b.effect("CREDUX", [x], (1,), "warp", mods=mods)
     else:

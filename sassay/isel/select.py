@@ -12,6 +12,7 @@ from sassay.isel.emit import Emitter
 from sassay.isel.finish import build_blocks, layout, split_critical_edges, stack_setup
 from sassay.isel.ir import Block, Graph, dominators, loops, reverse_postorder
 from sassay.isel.optimise import optimise
+from sassay.isel.predicate import conversions
 from sassay.isel.uniform import analyse, meetings, place_meetings
 from sassay.ptx import ast as ptx
 from sassay.sass.function import Function
@@ -42,7 +43,9 @@ def _select(module: ptx.Module, function: ptx.Function, target: Target, options:
     graph, entry = lowering.graph, lowering.b.entry
     optimise(graph, entry, options.level)
     divergence = analyse(graph)
-    place_meetings(graph, meetings(graph, divergence))
+    converted = conversions(graph) if options.level else {}
+    place_meetings(graph, meetings(graph, divergence, converted))
+    graph.blocks = reverse_postorder(entry)
     split_critical_edges(graph, divergence)
     graph.blocks = reverse_postorder(entry)
     fn = _shell(lowering, target)
@@ -50,7 +53,7 @@ def _select(module: ptx.Module, function: ptx.Function, target: Target, options:
     emitter.run()
     depth = {b: lp.depth for b, lp in loops(graph.blocks, dominators(graph.blocks)).items()}
     order = layout(entry, depth)
-    build_blocks(emitter, order, depth)
+    build_blocks(emitter, order, depth, converted)
     if emitter.uses_stack or lowering.layout.local_size:
         stack_setup(emitter, fn.frame_size)
     fn.notes["witness"] = _witness(emitter, graph)

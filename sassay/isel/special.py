@@ -77,6 +77,8 @@ def read_special(lo: Lowering, operand: ptx.SpecialOperand) -> Value:
         return b.isub(system_register(lo, "SR_SMEMSZ"), bank0(lo, c.reserved_smem))
     if name == "is_explicit_cluster":
         return b.icmp("NE", bank0(lo, c.explicit_cluster), b.const(0), False)
+    if name in ("envreg1", "envreg2"):
+        return cluster_word(lo, c.envreg + 4 * int(name[-1]))
     if name == "cluster_nctarank":
         return cluster_word(lo, c.cluster_nctarank)
     if name == "cluster_nctaid" and axis < 3:

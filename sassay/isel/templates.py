@@ -58,7 +58,7 @@ def divide_unsigned(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     f = b.op("I2F", [y], mods=("U32", "RP"))
     r = b.op("MUFU", [f], mods=("RCP",))
     e = b.op("F2I", [b.iadd(r, b.const(0x0FFFFFFE))], mods=("FTZ", "U32", "TRUNC", "NTZ"))
-    e = b.op("IMAD", [e, b.ineg(b.imul(e, y)), b.pack(b.const(0), e)], mods=("HI", "U32"))
+    e = b.iadd(b.mulhi(e, b.ineg(b.imul(e, y)), False), e)
     q = b.mulhi(e, x, False)
     rest = b.isub(x, b.imul(q, y))
     for _ in range(2):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from sassay.isel.ir import Block, Graph, Op, Value, common_dominator, dominators, postdominators, link
+from sassay.isel.ir import Block, Graph, Op, Value, common_dominator, dominators, link, postdominators
 
 UNIFORM_REGISTERS = ("SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_CgaCtaId", "SR_SMEMSZ", "SR_SWINHI", "SR_CgaSize")
 DIVERGENT_OPS = ("load", "atomic", "ATOMS", "SHFL", "MATCH", "LDSM", "MOVM", "CS2R", "B2R", "ELECT", "sp")
@@ -120,7 +121,7 @@ class Meeting:
     barrier: int = -1
 
 
-def meetings(graph: Graph, divergence: Divergence) -> list[Meeting]:
+def meetings(graph: Graph, divergence: Divergence, converted: Collection[Block] = ()) -> list[Meeting]:
     """One meeting for all divergent branches with the same join and a common place to start from; inner ones need none of their own."""
     order = graph.blocks
     idom = dominators(order)
@@ -128,7 +129,7 @@ def meetings(graph: Graph, divergence: Divergence) -> list[Meeting]:
     by_join: dict[Block, list[Block]] = {}
     for b in order:
         join = joins[b]
-        if b in divergence.branches and join is not None and not is_stub(join):
+        if b in divergence.branches and b not in converted and join is not None and not is_stub(join):
             by_join.setdefault(join, []).append(b)
     out: list[Meeting] = []
     for join, branches in by_join.items():
