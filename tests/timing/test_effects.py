@@ -6,12 +6,12 @@ import random
 
 import pytest
 from support import oracle
-from timing import plr
 
 from sassay.errors import SassError
 from sassay.sass.effects import destinations, effects
 from sassay.sass.model import VIRTUAL, File, Instruction, Reg
 from sassay.sass.text import format_instruction, parse_instruction
+from timing import plr
 
 FILES = (File.R, File.UR, File.P, File.UP)
 PACKED = {"P2R", "R2P"}
