@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from sassay.emu.machine import AT_BAR, AT_BSYNC, AT_WARPSYNC, EXITED, Array, Machine, Transfer, pack, unpack
-from sassay.emu.values import Fetch, file_of, first_active, guard_of, spread
+from sassay.emu.values import Fetch, file_of, first_active, guard_of, spread, write_masked
 from sassay.errors import EmulationError
 from sassay.isa.semantics.events import BarrierOp, ControlOp
 from sassay.sass.model import File, Imm, Instruction, Name, Operand, Reg, Target
 
-NOTHING = frozenset({"NOP", "MEMBAR", "DEPBAR", "LDGDEPBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "FENCE", "PMTRIG", "USETMAXREG", "PREEXIT", "ACQBULK", "UVIRTCOUNT"})
+NOTHING = frozenset({
+    "NOP", "MEMBAR", "DEPBAR", "LDGDEPBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "FENCE", "PMTRIG", "USETMAXREG", "PREEXIT", "ACQBULK",
+    "UVIRTCOUNT",
+})  # fmt: skip
 """Operations with no effect on a machine whose memory is coherent and in order."""
 STEPS = frozenset({"BMOV", "B2R", "LEPC"})
 """Control and barrier operations that only move values."""
@@ -101,8 +103,8 @@ def _divergence(m: Machine, instr: Instruction, when_diverged: bool, target: int
 
     def condition() -> Array:
         mask = unpack(np.broadcast_to(first_active(m, wanted(), m.mask), (m.warps, 1)))
-        diverged = (mask & m.live() & ~m.mask).any(axis=1, keepdims=True)
-        chosen = diverged if when_diverged else ~diverged
+        missing = pack(mask & m.live() & ~m.mask)
+        chosen: Array = (missing != 0) if when_diverged else (missing == 0)
         return chosen if guard is None else chosen & guard()
 
     return conditional(m, condition, target)
@@ -319,12 +321,10 @@ def _arrive(m: Machine, mask: Array, number: Array, count: Array | None, vote: F
             m.waiting_for[here] = at[1]
 
 
-def compile_move(m: Machine, instr: Instruction, op: Any, index: int) -> Callable[[], None]:
+def compile_move(m: Machine, instr: Instruction, index: int) -> Callable[[], None]:
     """BMOV, B2R, LEPC: values in and out of convergence barriers, barrier results, the program counter."""
     if instr.opcode == "BMOV":
         return _bmov(m, instr)
-    from sassay.emu.values import write_masked
-
     guard = guard_of(m, instr.guard)
     if instr.opcode == "LEPC":
         low = next(o for o in instr.operands if isinstance(o, Reg))
@@ -351,8 +351,6 @@ def compile_move(m: Machine, instr: Instruction, op: Any, index: int) -> Callabl
 
 
 def _bmov(m: Machine, instr: Instruction) -> Callable[[], None]:
-    from sassay.emu.values import write_masked
-
     to, source = instr.operands[0], instr.operands[1]
     guard = guard_of(m, instr.guard)
     clear = "CLEAR" in instr.modifiers

@@ -13,7 +13,7 @@ from sassay.cubin import read
 from sassay.emu.access import Watch, compile_memory
 from sassay.emu.control import NOTHING, STEPS, compile_control, compile_move
 from sassay.emu.loader import load_program
-from sassay.emu.machine import NOWHERE, Machine
+from sassay.emu.machine import Array, Machine
 from sassay.emu.memory import LOCAL_WINDOW, SHARED_WINDOW, Buffer, GlobalMemory, Store
 from sassay.emu.program import Program
 from sassay.emu.sanitizer import Finding, Sanitizer
@@ -221,7 +221,7 @@ def _compile_one(m: Machine, instr: Instruction, index: int, watch: Watch | None
         if kind == "memory":
             return compile_memory(m, instr, watch), None
         if instr.opcode in STEPS:
-            return compile_move(m, instr, event_of(instr), index), None
+            return compile_move(m, instr, index), None
         return None, compile_control(m, instr, event_of(instr))  # type: ignore[arg-type]
     except SassayError as error:
         message = error.message
@@ -266,20 +266,21 @@ def _special_registers(m: Machine) -> None:
     one = np.uint32(1)
     bit = one << lane
     warp = (thread[:, :1] >> 5).astype(np.uint32)
-    number = lambda v: np.array([[v]], np.uint32)  # noqa: E731
+
+    def number(v: int) -> Array:
+        return np.array([[v]], np.uint32)
+
     values = {
         "SR_LANEID": np.broadcast_to(lane, (m.warps, 32)), "SR_TID.X": thread % bx, "SR_TID.Y": thread // bx % by, "SR_TID.Z": thread // (bx * by),
         "SR_CTAID.X": cta % gx, "SR_CTAID.Y": cta // gx % gy, "SR_CTAID.Z": cta // (gx * gy),
         "SR_TID": (thread % bx) | (thread // bx % by << np.uint32(16)) | (thread // (bx * by) << np.uint32(26)),
         "SR_NTID": number(m.block[0] | m.block[1] << 16 | m.block[2] << 26),
         "SR_CgaCtaId": number(0), "SR_CgaSize": number(0), "SR_SWINHI": number(SHARED_WINDOW >> 32), "SR_LMEMHIOFF": number(0),
-        "SR_SMEMSZ": number(m.shared_bytes), "SR_VIRTID": warp << np.uint32(8), "SR_VIRTCFG": number(m.warps_per_cta << 8), "SR_VIRTUALSMID": number(0),
+        "SR_SMEMSZ": number(m.shared_bytes), "SR_VIRTID": warp << np.uint32(8), "SR_VIRTCFG": number(m.warps_per_cta << 8),
+        "SR_VIRTUALSMID": number(0),
         "SR_EQMASK": np.broadcast_to(bit, (m.warps, 32)), "SR_LTMASK": np.broadcast_to(bit - one, (m.warps, 32)),
         "SR_LEMASK": np.broadcast_to((bit - one) | bit, (m.warps, 32)), "SR_GTMASK": np.broadcast_to(~((bit - one) | bit), (m.warps, 32)),
         "SR_GEMASK": np.broadcast_to(~(bit - one), (m.warps, 32)), "SR_REGALLOC": number(0),
     }  # fmt: skip
     for name, value in values.items():
         m.special.setdefault(name, [value])[0] = value
-
-
-__all__ = ["NOWHERE", "EmulationResult", "emulate", "run_program"]

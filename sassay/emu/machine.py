@@ -1,8 +1,8 @@
 """The state of the CTAs that run together, and the scheduling of their lanes.
 
-Shapes. A batch has `warps` rows of 32 lanes, all CTAs one after the other. A register holds an array that broadcasts to (warps, 32): (warps, 32), or
-(warps, 1) or (1, 1) or (1,) for values that do not differ between lanes. Arrays are values: a write replaces the list entry and never changes an array
-in place, so that moving a register is free and uniform code costs nothing per lane.
+Shapes. A batch has `warps` rows of 32 lanes, all CTAs one after the other. A register holds an array that broadcasts to (warps, 32): (warps, 32),
+or (warps, 1) or (1, 1) or (1,) for values that do not differ between lanes. Arrays are values: a write replaces the list entry and never changes an
+array in place, so that moving a register is free and uniform code costs nothing per lane.
 
 Scheduling. Every lane has a program counter. Lanes of the whole batch that stand at the lowest one run together as the current group until they
 reach the place of others, or a control instruction parts them. That order brings diverged lanes back together; a group that keeps branching back
@@ -99,6 +99,7 @@ class Machine:
         self.votes: dict[tuple[int, int], list[int]] = {}
         self.barrier_result = np.zeros((self.warps, 32), np.uint32)
         self.yielded: Array | None = None
+        self.spin = 0
         for hook in self.new_batch:
             hook()
 
@@ -226,7 +227,7 @@ class Machine:
         self.park(np.where(taken, target, self.pc + 1))
         backward = target <= self.pc if isinstance(target, int) else bool((target <= self.pc).any())
         if backward:
-            self.spin = getattr(self, "spin", 0) + 1
+            self.spin += 1
             if self.spin >= PATIENCE:
                 self.spin = 0
                 self.yielded = self.mask
@@ -235,7 +236,8 @@ class Machine:
     # --- waiting ---
     def live(self) -> Array:
         """(warps, 32): lanes that have not exited."""
-        return self.status != EXITED
+        living: Array = self.status != EXITED
+        return living
 
     def check_waits(self) -> None:
         """Releases lanes whose wait is over, after something that may have ended it."""

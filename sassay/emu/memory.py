@@ -131,7 +131,8 @@ class GlobalMemory(Store):
         bad = (index < 0) | (address + np.uint64(size) > self.end_array[np.maximum(index, 0)])
         if bad.any():
             lane = int(bad.argmax())
-            raise Fault(f"global access of {size} bytes out of bounds at {int(address[lane]):#x}{self._nearest(int(address[lane]))}", lane, int(address[lane]))
+            at = int(address[lane])
+            raise Fault(f"global access of {size} bytes out of bounds at {at:#x}{self._nearest(at)}", lane, at)
 
     def _nearest(self, address: int) -> str:
         index = bisect_right(self.starts, address) - 1

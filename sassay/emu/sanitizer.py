@@ -15,7 +15,7 @@ import numpy as np
 from sassay.emu.machine import Array, Machine, Step
 from sassay.emu.values import guard_of
 from sassay.sass.effects import effects
-from sassay.sass.model import File, Instruction
+from sassay.sass.model import File, Instruction, Reg
 
 LIMIT = 100
 """Findings kept; each place in the code and each kind is reported once."""
@@ -76,6 +76,9 @@ class Sanitizer:
         """The step, preceded by a look at the registers it reads and followed by a note of those it writes."""
         effect = effects(instr)
         uses = [(self.written[f], f, first + k) for f, first, width in effect.uses if f in self.written for k in range(width)]
+        if instr.opcode == "STL":  # a callee saves its caller's registers, written or not
+            data = instr.operands[-1]
+            uses = [u for u in uses if not (isinstance(data, Reg) and u[1] is data.file and 0 <= u[2] - data.index < 4)]
         defs = [(self.written[f], first + k) for f, first, width in effect.defs if f in self.written for k in range(width)]
         guard = guard_of(self.m, instr.guard)
         m = self.m

@@ -72,7 +72,8 @@ def special(machine: Machine, name: str, width: int) -> Slot | Fetch:
     if slot is None:
         raise EmulationError(f"special register {name} is not known to the emulator")
     if width == 64:
-        return lambda: slot[0].astype(np.uint64)
+        wide: Fetch = lambda: slot[0].astype(np.uint64)  # noqa: E731
+        return wide
     return slot, 0
 
 
@@ -86,7 +87,8 @@ def constant(machine: Machine, operand: Const, access: Access) -> Slot | Fetch:
         words = bank.load(where, size)
         if width == 64:
             return NUMPY.concat(words[1], words[0], 32, 32)
-        return words[0].astype(dtype_of(width), copy=False)
+        value: Array = words[0].astype(dtype_of(width), copy=False)
+        return value
 
     if isinstance(operand.bank, Reg):
         return _bindless(machine, operand.bank, operand, offset, at)
@@ -189,8 +191,14 @@ def _gatherer(fetches: list[Slot | Fetch]) -> Callable[[], list[Array]]:
     if all(isinstance(f, tuple) for f in fetches):
         slots: list[Any] = fetches
         return lambda: [registers[index] for registers, index in slots]
-    calls: list[Fetch] = [(lambda s=f: s[0][s[1]]) if isinstance(f, tuple) else f for f in fetches]
+    calls = [look(f) if isinstance(f, tuple) else f for f in fetches]
     return lambda: [call() for call in calls]
+
+
+def look(slot: Slot) -> Fetch:
+    """A function that gives a slot's value."""
+    registers, index = slot
+    return lambda: registers[index]
 
 
 def _storer(machine: Machine, targets: list[list[Slot]]) -> Callable[[tuple[Array, ...], Array | None], None]:

@@ -8,7 +8,7 @@ extern "C" __global__ void shared_atomics(const int *in, int *out, int n) {
     int v = in[blockIdx.x * blockDim.x + threadIdx.x];
     atomicAdd(&bins[v & 15], v >> 4);
     atomicMin(&low, v); atomicMax(&high, v); atomicOr(&bits, 1 << (v & 31));
-    int seen = lock_count, old;
+    int seen = atomicOr(&lock_count, 0), old;
     do { old = seen; seen = atomicCAS(&lock_count, old, old + 2); } while (seen != old);
     __syncthreads();
     int *o = out + blockIdx.x * 20;
