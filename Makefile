@@ -33,7 +33,7 @@ tables: setup
 	$(BIN)/python -m sassay.isa.probe $(CHIP)
 
 timing: setup
-	$(BIN)/python -m sassay.isa.timing.mine
+	$(BIN)/python -m sassay.bench.mine_timing $(CUBINS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

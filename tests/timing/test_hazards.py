@@ -35,7 +35,8 @@ def program(text: str) -> list[Instruction]:
         for flag in flags:
             fields[flag[0]] = flag[1:]
         wait = "".join(str(i) if str(i) in fields["b"] else "-" for i in range(6))
-        out.append(replace(parse_instruction(body), control=parse_control(f"[B{wait}:R{fields['r']}:W{fields['w']}:{'Y' if int(stall) > 11 else '-'}:S{int(stall):02}]")))
+        held = "Y" if int(stall) > 11 else "-"
+        out.append(replace(parse_instruction(body), control=parse_control(f"[B{wait}:R{fields['r']}:W{fields['w']}:{held}:S{int(stall):02}]")))
     return out
 
 
