@@ -85,9 +85,7 @@ def constant(machine: Machine, operand: Const, access: Access) -> Slot | Fetch:
     def at(bank: Store, where: Array) -> Array:
         where = where.astype(np.int64) & 0xFFFF
         words = bank.load(where, size)
-        if width == 64:
-            return NUMPY.concat(words[1], words[0], 32, 32)
-        value: Array = words[0].astype(dtype_of(width), copy=False)
+        value: Array = NUMPY.concat(words[1], words[0], 32, 32) if width == 64 else words[0].astype(dtype_of(width), copy=False)
         return value
 
     if isinstance(operand.bank, Reg):
