@@ -247,7 +247,7 @@ class SassSide:
 
     def _address_part(self, part: Reg, width: int, state: State) -> Term:
         scale = 1
-        is_pair = width == 64 and part.file == File.UR
+        is_pair = width == 64
         for suffix in part.suffix:
             if suffix == "64":
                 is_pair = True

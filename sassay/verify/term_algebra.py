@@ -158,6 +158,8 @@ class TermAlgebra:
         return rest[0] if len(rest) == 1 else a
 
     def _float(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
+        if op.name == "to_int":
+            op = replace(op, format="")
         if op.name not in ("convert", "round"):
             args = tuple(self._plain(a) for a in args)
         if op.name == "sub":

@@ -170,6 +170,7 @@ class Terms:
 
     def _from_linear(self, const: int, parts: dict[Term, int], width: int) -> Term:
         mask = (1 << width) - 1
+        const, parts = self._flatten(const, parts, width)
         const &= mask
         kept = sorted(((t, c & mask) for t, c in parts.items() if c & mask), key=lambda p: p[0].ident)
         if not kept:
@@ -177,6 +178,32 @@ class Terms:
         if const == 0 and len(kept) == 1 and kept[0][1] == 1:
             return kept[0][0]
         return self.make("lin", tuple(t for t, _ in kept), (const, tuple(c for _, c in kept)), width)
+
+    def _flatten(self, const: int, parts: dict[Term, int], width: int) -> tuple[int, dict[Term, int]]:
+        """Open zext(sum) where its coefficient shifts out all bits that the extension clears."""
+        mask = (1 << width) - 1
+        for t, c in parts.items():
+            c &= mask
+            if t.op != "zext" or not c:
+                continue
+            inner = t.args[0]
+            kept = width - ((c & -c).bit_length() - 1)
+            opens = inner.op in ("lin", "prod") or (inner.op == "extract" and inner.data == 0 and inner.args[0].width >= kept)
+            if not opens or inner.width < kept:
+                continue
+            if inner.op == "extract":
+                source = inner.args[0]
+                wide = self.zext(source, width) if source.width <= width else self.extract(source, width - 1, 0)
+            else:
+                wide = self.widen(inner, width)
+            rest = {u: d for u, d in parts.items() if u is not t}
+            more, opened = self._linear(wide)
+            if t in opened:
+                continue
+            for u, d in opened.items():
+                rest[u] = rest.get(u, 0) + c * d
+            return self._flatten(const + c * more, rest, width)
+        return const, parts
 
     def add(self, a: Term, b: Term) -> Term:
         return self._combine(a, b, 1)
@@ -592,6 +619,9 @@ class Terms:
             return self.not_(self.xor(a, b))
         if a.is_const and b.is_const:
             return self._false
+        if a.width == 64 and "lin" not in (a.op, b.op) and "zext" not in (a.op, b.op):
+            upper = self.eq(self.extract(a, 63, 32), self.extract(b, 63, 32))
+            return self.and_(upper, self.eq(self.extract(a, 31, 0), self.extract(b, 31, 0)))
         if a.op in ("zext", "lin") or b.op in ("zext", "lin"):
             simpler = self._simplify_eq(a, b)
             if simpler is not None:
