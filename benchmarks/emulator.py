@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from pathlib import Path
@@ -11,10 +12,9 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/kernels"), str(ROOT)]
-import specs
-from support import oracle
-
-from sassay.emu import emulate
+specs = importlib.import_module("specs")
+oracle = importlib.import_module("support.oracle")
+emulate = importlib.import_module("sassay.emu").emulate
 
 F32, I32, U32 = np.float32, np.int32, np.uint32
 Case = tuple[str, tuple[int, int, int], tuple[int, int, int], list[Any]]
@@ -27,15 +27,16 @@ def cases() -> list[tuple[str, Case]]:
     a, b = rng.standard_normal(n).astype(F32), rng.standard_normal(n).astype(F32)
     m = rng.standard_normal(64 * 64).astype(F32)
     numbers = rng.integers(1, 100000, 8192).astype(U32)
-    operations = rng.integers(0, 11, 65536).astype(I32)
+    mixed = rng.integers(0, 10000, 65536).astype(I32)
+    m2, size = m.copy(), I32(64)
     keys = rng.integers(0, 2**64, 1 << 18, dtype=np.uint64)
     return [
         ("1024 x 1024 vector sum", ("vector_add", (n // 256, 1, 1), (256, 1, 1), [a, b, np.zeros(n, F32), I32(n)])),
         ("convergent 64-bit hashing", ("hash64", (1024, 1, 1), (256, 1, 1), [keys, np.zeros(1 << 18, np.uint64), np.uint64(7), I32(1 << 18)])),
-        ("64 x 64 x 64 tiled matrix product", ("matmul_tiled", (4, 4, 1), (16, 16, 1), [m, m.copy(), np.zeros(4096, F32), I32(64), I32(64), I32(64)])),
+        ("64 x 64 x 64 tiled matrix product", ("matmul_tiled", (4, 4, 1), (16, 16, 1), [m, m2, np.zeros(4096, F32), size, size, size])),
         ("one CTA of 256, reduction", ("block_reduce", (1, 1, 1), (256, 1, 1), [np.arange(256, dtype=I32), np.zeros(1, I32), I32(256)])),
         ("diverging loop (collatz)", ("collatz", (32, 1, 1), (256, 1, 1), [numbers, np.zeros(8192, U32), I32(8192)])),
-        ("diverging switch", ("switch_table", (256, 1, 1), (256, 1, 1), [operations, operations, operations, np.zeros(131072, I32), I32(65536)])),
+        ("nested diverging branches", ("nested_branches", (256, 1, 1), (256, 1, 1), [mixed, np.zeros(131072, I32), I32(65536)])),
     ]
 
 
