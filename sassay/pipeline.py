@@ -18,7 +18,7 @@ from sassay.sass.function import Function, Node
 from sassay.sass.model import Const, File, Imm, Instruction, Reg
 from sassay.sass.text import format_control, format_instruction
 from sassay.sched import schedule_final, schedule_virtual
-from sassay.sched.layout import Layout, drop_empty, flatten
+from sassay.sched.layout import Layout, drop_empty, flatten, merge_chains
 
 ADDRESS_BANK = 4
 PASSES = ("isel", "schedule", "allocate", "finish", "layout")
@@ -147,6 +147,7 @@ def _kernel(
     _dump(fn, "isel", options)
     drop_empty(fn)
     if not serial:
+        merge_chains(fn)
         schedule_virtual(fn, options.max_registers)
         _dump(fn, "schedule", options)
     clock.lap("schedule")

@@ -78,7 +78,7 @@ def schedule_virtual(fn: Function, max_registers: int | None = None) -> None:
             p = lists.pressure_of(file, seen, starts, ends, 0)
             needed = _peak(p, starts)
             p.limit = max(usual, needed) if file != File.R else min(max(usual, needed), max(limit, needed))
-            pressures.append(lists.pressure_of(file, seen, starts, ends, p.limit))
+            pressures.append(lists.pressure_of(file, seen, starts, ends, usual))
             bounds.append((file, starts, ends, p.limit))
         order = lists.order(graph, heights, pressures)
         moved = [seen[i] for i in order]

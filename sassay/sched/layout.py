@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sassay.errors import UnsupportedError
-from sassay.sass.cfg import JUMPS, LEAVES, WORD, is_conditional
+from sassay.sass.cfg import ENDS, JUMPS, LEAVES, WORD, is_conditional
 from sassay.sass.function import Block, Function, Node
 from sassay.sass.model import Control, Instruction, Target
 
@@ -44,6 +44,25 @@ def drop_empty(fn: Function) -> None:
                 fn.blocks.pop(i)
                 changed = True
                 break
+
+
+def merge_chains(fn: Function) -> None:
+    """Joins a block to the next one where nothing else leads there: straight code is scheduled as one piece. In place."""
+    predecessors: dict[str, int] = {}
+    for block in fn.blocks:
+        for s in block.successors:
+            predecessors[s] = predecessors.get(s, 0) + 1
+    merged: list[Block] = []
+    for block in fn.blocks:
+        before = merged[-1] if merged else None
+        falls = before is not None and (not before.nodes or before.nodes[-1].instruction.opcode not in ENDS)
+        only = falls and before is not None and before.successors == [block.label] and predecessors.get(block.label) == 1
+        if before is not None and only and before.loop_depth == block.loop_depth:
+            before.nodes.extend(block.nodes)
+            before.successors = block.successors
+        else:
+            merged.append(block)
+    fn.blocks = merged
 
 
 def _label(instr: Instruction) -> str | None:
