@@ -25,7 +25,7 @@ def compile_ptx(sources: list[Path], chip: str, into: Path) -> list[Path]:
     made = []
     for i, source in enumerate(sources):
         text = re.sub(r"(?m)^\.target\s+\S+", f".target {chip}", source.read_text(), count=1)
-        text = re.sub(r"(?m)^\.version\s+\S+", ".version 8.8", text, count=1)
+        text = re.sub(r"(?m)^\.version\s+[78]\.\S+", ".version 9.0", text, count=1)
         given, out = into / f"{i}.ptx", into / f"{i}.cubin"
         given.write_text(text)
         if subprocess.run([ptxas, f"-arch={chip}", str(given), "-o", str(out)], capture_output=True).returncode == 0:

@@ -84,11 +84,10 @@ def canonical(learner: ClassLearner, default: int, legal: int, barriers: tuple[i
     fields = tuple(convert_field(learner, i) for i in order)
     groups = learner.ranked()
     choice = [preferred(learner, g, default) for g in groups]
-    base, places, first = rebase(learner, groups, choice)
-    made = []
-    for i, (g, spans) in enumerate(zip(groups, places, strict=True)):
-        made.append((first[i], convert_group(learner, g, spans, renamed, tokens)))
-    made.sort(key=lambda m: (m[1].spans[:1] or ((999, 999),), m[0] if m[1].spans else first_bit(m[1], fields)))
+    base, places, pieces = rebase(learner, groups, choice)
+    made = [convert_group(learner, g, spans, renamed, tokens) for g, spans in zip(groups, places, strict=True)]
+    sequence = sorted(range(len(made)), key=lambda i: text_place(made[i][0], pieces, i, fields))
+    at = {old: new for new, old in enumerate(sequence)}
     return Form(
         name=learner.name,
         opcode=learner.opcode,
@@ -97,15 +96,18 @@ def canonical(learner: ClassLearner, default: int, legal: int, barriers: tuple[i
         seen=seen,
         base=tokens(base),
         fields=fields,
-        groups=tuple(g for _, g in made),
+        groups=tuple(made[i][0] for i in sequence),
+        order=tuple((at[g], made[g][1].index(k)) for g, k in pieces if k in made[g][1]),
         default=default & PAYLOAD,
         reuse={bit: renamed[f] for bit, f in learner.reuse.items()},
     )
 
 
-def first_bit(g: FormGroup, fields: Sequence[Field]) -> int:
-    f = g.features[0]
-    return f.bit if f.bit >= 0 else fields[f.field].bits[0]
+def text_place(g: FormGroup, pieces: Sequence[tuple[int, int]], number: int, fields: Sequence[Field]) -> tuple[int, int]:
+    """Groups in the order of the text; those that only decide legality behind, by their first bit."""
+    first = g.features[0]
+    bit = first.bit if first.bit >= 0 else fields[first.field].bits[0]
+    return (next(n for n, (i, _) in enumerate(pieces) if i == number), 0) if g.spans else (len(pieces), bit)
 
 
 def convert_field(learner: ClassLearner, i: int) -> Field:
@@ -113,8 +115,8 @@ def convert_field(learner: ClassLearner, i: int) -> Field:
     return make_field(f.kind, f.bits, f.weights, f.offset)
 
 
-def rebase(learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]) -> tuple[Tokens, list[list[tuple[int, int]]], list[int]]:
-    """The base with every group at its chosen value, where each group's spans then lie, and each group's first place in their order."""
+def rebase(learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]) -> tuple[Tokens, list[list[tuple[int, int]]], list[tuple[int, int]]]:
+    """The base with every group at its chosen value, where each group's spans then lie, and (group, span) in the order of the text."""
     pieces = sorted(
         ((s, e, g, k) for g, group in enumerate(groups) for k, (s, e) in enumerate(group.spans)), key=lambda p: (p[0], p[1])
     )
@@ -128,17 +130,18 @@ def rebase(learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]
         places[g][k] = (len(out), len(out) + len(edit[k]))
         out += edit[k]
         at = stop
-    first = [min((n for n, p in enumerate(pieces) if p[2] == g), default=0) for g in range(len(groups))]
-    return tuple(out + list(learner.base_tokens[at:])), places, first
+    return tuple(out + list(learner.base_tokens[at:])), places, [(g, k) for _, _, g, k in pieces]
 
 
 def convert_group(
     learner: ClassLearner, g: Group, spans: list[tuple[int, int]], renamed: dict[int, int], tokens: object
-) -> FormGroup:
+) -> tuple[FormGroup, list[int]]:
+    """The group in canonical shape, and which of its spans are left: those that every outcome fills alike are part of the base."""
     convert = tokens
     assert callable(convert)
     edits: list[tuple[Tokens, ...] | None] = [None if e is None else tuple(convert(part) for part in e) for e in g.edits]
     kept: list[tuple[int, int]] = []
+    numbers: list[int] = []
     columns: list[list[Tokens]] = []
     for k, (start, stop) in enumerate(spans):
         column = [e[k] for e in edits if e is not None]
@@ -146,6 +149,7 @@ def convert_group(
         if all(len(c) == head + tail for c in column):
             continue
         kept.append((start + head, stop - tail))
+        numbers.append(k)
         columns.append([c[head : len(c) - tail] for c in column])
     rows = iter(list(zip(*columns, strict=True)) if columns else [()] * len(edits))
     by_joint: list[tuple[Tokens, ...] | None] = [None if e is None else tuple(next(rows)) for e in edits]
@@ -168,7 +172,7 @@ def convert_group(
     for i in sequence:
         f = learner.features[g.features[i]]
         features.append(Feature(f.bit, renamed[f.field] if f.bit < 0 else -1, dict(sorted(f.cases.items())), f.power, f.size))
-    return FormGroup(tuple(features), tuple(kept), tuple(outcomes), tuple(index))
+    return FormGroup(tuple(features), tuple(kept), tuple(outcomes), tuple(index)), numbers
 
 
 def shared(column: Sequence[Tokens]) -> tuple[int, int]:

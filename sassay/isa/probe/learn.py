@@ -274,12 +274,9 @@ class ClassLearner:
                 if self.random.random() < density:
                     word ^= 1 << b
             words.append(word)
-        first = yield words
-        second = yield words[::-1]
-        second = second[::-1]
-        self.relative = any(
-            a.text is not None and b.text is not None and a.address != b.address and a.text != b.text for a, b in zip(first, second, strict=True)
-        )
+        answers = yield words + words[:16] + words[-16:]
+        first, second = answers[: len(words)], answers[len(words) :]
+        self.relative = any(a.text is not None and a.text != b.text for a, b in zip(first[:16] + first[-16:], second, strict=True))
         pool = [r for r in map(self.read, words, first) if r is not None]
         self.random.shuffle(pool)
 
@@ -291,7 +288,7 @@ class ClassLearner:
 
     def flip(self, pool: list[Reading]) -> Generator[list[int], list[Answer], list[tuple[Reading, dict[int, Reading | None]]]]:
         """Each free bit flipped in a few words of the pool: the best ones and some others."""
-        chosen = pool[:4] + self.random.sample(pool[4:], min(5, len(pool) - 4)) if len(pool) > 4 else pool
+        chosen = pool[:3] + self.random.sample(pool[3:], min(4, len(pool) - 3)) if len(pool) > 3 else pool
         words = [r.word ^ (1 << b) for r in chosen for b in FREE_BITS]
         answers = yield from self.ask(words)
         n = len(FREE_BITS)
@@ -482,6 +479,11 @@ class ClassLearner:
                     asked += [(k, i, raw) for raw in values]
                     words += [self.without_clash(f.put(base.word, raw), i) for raw in values]
         answers = yield from self.ask(words)
+        more = self.unusual(contexts[0], asked, answers)
+        if more:
+            asked += [(0, i, raw) for i, raw in more]
+            extra = [self.without_clash(self.fields[i].put(contexts[0].word, raw), i) for i, raw in more]
+            answers += yield from self.ask(extra)
         self.find_hidden(bases, zip(asked, answers, strict=True))
         outcomes: dict[int, dict[int, list[object]]] = defaultdict(lambda: defaultdict(lambda: [()] * len(contexts)))
         labels = [self.label(c) for c in contexts]
@@ -494,6 +496,19 @@ class ClassLearner:
                         outcomes[neighbour[k]][self.fields[neighbour[k]].raw_top()][k] = "beside others"
         for i, by_raw in outcomes.items():
             self.add_cases(i, by_raw)
+
+    def unusual(
+        self, base: Reading, asked: list[tuple[int, int, int]], answers: list[Reading | None]
+    ) -> list[tuple[int, int]]:
+        """All other values of the middle-sized fields that have more special values than the first and the last."""
+        usual = self.label(base)
+        odd: Counter[int] = Counter()
+        done: dict[int, set[int]] = defaultdict(set)
+        for (k, i, raw), r in zip(asked, answers, strict=True):
+            if k == 0 and 5 < len(self.fields[i].bits) <= 8:
+                done[i].add(raw)
+                odd[i] += r is None or self.label(r) != usual
+        return [(i, raw) for i in done if odd[i] > 2 for raw in range(1 << len(self.fields[i].bits)) if raw not in done[i]]
 
     def find_hidden(self, bases: list[Reading], asked: Iterable[tuple[tuple[int, int, int], Reading | None]]) -> None:
         """Fields that leave the text at some value in every base that shows them."""
@@ -511,7 +526,10 @@ class ClassLearner:
         if f.is_float:
             return [0, 1 << (n - 1), 1, (1 << n) - 1]
         if n <= 8:
-            return range(1 << n) if thorough else sorted({0, 1, (1 << n) - 1, (1 << n) - 2, 1 << (n - 1)})
+            last, half = (1 << n) - 1, 1 << (n - 1)
+            if not thorough:
+                return sorted({0, 1, last, last - 1, half})
+            return range(1 << n) if n <= 5 else sorted({*range(10), *range(half - 2, half + 3), *range(last - 4, last + 1), 21, 22, 23, 44})
         return sorted({0, 1, (1 << n) - 1, 3, 5, 7, 6, 0x11, (1 << (n - 1)) - 1, (1 << n) - 2} | {1 << j for j in range(n)})
 
     def without_clash(self, word: int, i: int) -> int:

@@ -124,7 +124,7 @@ class Group:
 class Form:
     """One encoding class. `opcode` has bit 91 as its bit 12. `legal` is the mask of legal values of the control bits 105..109 and 122..124;
     `barriers` are masks of the legal values of the write and the read barrier (7 is none). `default` holds the bits that nothing in the text
-    decides. `reuse` maps control bits 122..124 to fields. `seen`: met in compiler output."""
+    decides. `order`: all (group, span) in the order of the text. `reuse` maps control bits 122..124 to fields. `seen`: met in compiler output."""
 
     name: str
     opcode: int
@@ -134,6 +134,7 @@ class Form:
     base: Tokens
     fields: tuple[Field, ...]
     groups: tuple[Group, ...]
+    order: tuple[tuple[int, int], ...]
     default: int
     reuse: dict[int, int]
 
@@ -167,8 +168,7 @@ class Form:
 
     def pieces(self) -> list[tuple[int, int, int, int]]:
         """(start, stop, group, span number) of all spans in the order of the text."""
-        found = [(s, e, g, k) for g, group in enumerate(self.groups) for k, (s, e) in enumerate(group.spans)]
-        return sorted(found, key=lambda p: (p[0], p[1]))
+        return [(*self.groups[g].spans[k], g, k) for g, k in self.order]
 
     def feature_mask(self) -> int:
         """Bits that decide the outcomes, special cases of fields left aside."""
@@ -221,6 +221,7 @@ def form_to_json(form: Form) -> str:
         "groups": [
             {"x": [feature(f) for f in g.features], "p": g.spans, "o": g.outcomes, "i": runs(g.index)} for g in form.groups
         ],
+        "order": form.order,
         "default": hex(form.default),
         "reuse": sorted(form.reuse.items()),
     }
@@ -262,6 +263,12 @@ def form_from_json(text: str | bytes) -> Form:
             )
             for g in data["groups"]
         ),
+        order=tuple((g, k) for g, k in data["order"]) if "order" in data else _old_order(data["groups"]),
         default=int(data["default"], 16),
         reuse=dict(data["reuse"]),
     )
+
+
+def _old_order(groups: list[Any]) -> tuple[tuple[int, int], ...]:
+    found = [(s, e, g, k) for g, group in enumerate(groups) for k, (s, e) in enumerate(group["p"])]
+    return tuple((g, k) for _, _, g, k in sorted(found, key=lambda p: (p[0], p[1])))
