@@ -96,9 +96,10 @@ def lower_call(lo: Lowering, s: ptx.Instruction) -> None:
     operands = list(s.operands)
     results: list[ptx.PtxOperand] = []
     if operands and isinstance(operands[0], ptx.ListOperand):
-        results = list(operands.pop(0).elements)  # type: ignore[union-attr]
+        results = list(operands[0].elements)
+        operands = operands[1:]
     callee = operands.pop(0)
-    arguments = list(operands[0].elements) if operands and isinstance(operands[0], ptx.ListOperand) else []
+    arguments: list[ptx.PtxOperand] = list(operands[0].elements) if operands and isinstance(operands[0], ptx.ListOperand) else []
     if not isinstance(callee, ptx.SymbolOperand) or not isinstance(callee.symbol, ptx.Function):
         raise lo.unsupported("indirect call")
     f = callee.symbol
@@ -138,7 +139,7 @@ def inline(lo: Lowering, f: ptx.Function, arguments: list[ptx.PtxOperand], resul
         lo.scope = outer
         variable = argument_variable(lo, actual)
         for key, v in pairs:
-            offset, size = key[2], key[3]  # type: ignore[index]
+            offset, size = key[2], key[3]
             lo.write(("slot", variable, offset, size), v)
             note_slot(lo, variable, offset, size)
     lo.scope = outer
@@ -156,7 +157,7 @@ def note_slot(lo: Lowering, variable: object, offset: int, size: int) -> None:
     lo.slots.setdefault(variable, {})[offset] = size
 
 
-def slots(lo: Lowering, v: ptx.Variable) -> list[tuple[tuple[object, ...], int]]:
+def slots(lo: Lowering, v: ptx.Variable) -> list[tuple[tuple[str, ptx.Variable, int, int], int]]:
     """The pieces in which a parameter variable has been stored: slot key and width in words."""
     return [(("slot", v, offset, size), max(1, size // 4)) for offset, size in sorted(lo.slots.get(v, {}).items())]
 

@@ -180,7 +180,8 @@ class Emitter:
         suffix = tuple(mod[mod.index(".") + 1 :].split(".")) if "." in mod else ()
         flags = mod.split(".")[0]
         if isinstance(r, Reg):
-            return replace(r, neg=r.neg ^ ("-" in flags), absolute=r.absolute or "|" in flags, invert=r.invert ^ ("~" in flags or "!" in flags), suffix=suffix or r.suffix)
+            invert = r.invert ^ ("~" in flags or "!" in flags)
+            return replace(r, neg=r.neg ^ ("-" in flags), absolute=r.absolute or "|" in flags, invert=invert, suffix=suffix or r.suffix)
         if isinstance(r, Const):
             return replace(r, neg="-" in flags, absolute="|" in flags, invert="~" in flags)
         return r

@@ -10,14 +10,15 @@ from sassay.sass.model import ALWAYS, R_ZERO, File, Imm, ImmKind, Mem, Name, Ope
 FORMS = {
     "FADD": "d a b", "FMUL": "d a b", "FFMA": "d a b c", "FMNMX": "d a b p", "FSETP": "P T a b p", "DADD": "d a b", "DMUL": "d a b",
     "DFMA": "d a b c", "DSETP": "P P a b p", "MUFU": "d a", "FCHK": "P a a", "FRND": "d a", "F2F": "d a", "F2I": "d a", "I2F": "d a",
-    "I2FP": "d a", "F2FP": "d a b c", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b", "PRMT": "d a b c",
-    "SHF": "d a b c", "IDP": "d a b c", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p", "HSETP2": "P P a b p", "HSET2": "d a b p", "VIADD": "d a b", "FMNMX3": "d a b c p", "FHADD": "d a c", "FHFMA": "d a a c",
-    "FADD2": "d a a", "FMUL2": "d a a", "FFMA2": "d a a a",
-    "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c", "SHFL": "P d a i i", "NANOSLEEP": "i",
-    "ACQBULK": "", "PREEXIT": "", "ERRBAR": "", "CGAERRBAR": "", "MEMBAR": "", "FENCE": "", "LDGDEPBAR": "", "MOVM": "d a",
+    "I2FP": "d a", "F2FP": "d a b c", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b",
+    "PRMT": "d a b a", "SHF": "d a b a", "IDP": "d a b a", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p",
+    "HSETP2": "P P a b p", "HSET2": "d a b p", "VIADD": "d a b", "FMNMX3": "d a b c p", "FHADD": "d a c", "FHFMA": "d a a c",
+    "FADD2": "d a a", "FMUL2": "d a a", "FFMA2": "d a a a", "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c",
+    "SHFL": "P d a i i", "NANOSLEEP": "i", "ACQBULK": "", "PREEXIT": "", "ERRBAR": "", "CGAERRBAR": "", "MEMBAR": "", "FENCE": "",
+    "LDGDEPBAR": "", "MOVM": "d a",
 }  # fmt: skip
-"""Operands in the order of nvdisasm's text. d, P: results (register, predicate); a: register; b, c: register, immediate or uniform, c only when b is a
-register; i: register or immediate; p: predicate; T: PT. Corroborated by ptxas output for sm_90a, sm_100a and sm_120a."""
+"""Operands in the order of nvdisasm's text. d, P: results (register, predicate); a: register; b, c: register, immediate or uniform, c only when b is
+a register; i: register or immediate; p: predicate; T: PT. Corroborated by ptxas output for sm_90a, sm_100a and sm_120a."""
 
 COMMUTATIVE = ("FADD", "FMUL", "FFMA", "FMNMX", "DADD", "DMUL", "DFMA", "HADD2", "HMUL2", "HFMA2", "IMAD", "HMNMX2")
 KINDS = {"F": "f32", "D": "f64"}
@@ -62,6 +63,10 @@ def half_immediate(v: Value, bf16: bool) -> list[Operand]:
     return [Imm(c >> 16, kind), Imm(c & 0xFFFF, kind)]
 
 
+def is_leaf_operand(e: Emitter, v: Value) -> bool:
+    return v.const is not None or e.is_uniform_leaf(v)
+
+
 def emit_form(e: Emitter, op: Op) -> None:
     """An operation whose opcode has a layout."""
     if op.name not in FORMS:
@@ -69,7 +74,7 @@ def emit_form(e: Emitter, op: Op) -> None:
     kind = value_kind(op)
     args, amods = fold_float_modifiers(op)
     if op.name in COMMUTATIVE and len(args) >= 2 and args[0].width and "F32" not in op.mods:
-        if (e.is_flexible(args[0], "f64" if kind == "f64" else "int") or args[0].const is not None) and args[1].const is None and not e.is_uniform_leaf(args[1]):
+        if is_leaf_operand(e, args[0]) and not is_leaf_operand(e, args[1]):
             args[0], args[1] = args[1], args[0]
             amods[0], amods[1] = amods[1], amods[0]
     operands: list[Operand] = []
@@ -393,7 +398,7 @@ def word_operand(e: Emitter, v: Value, word: int, flexible: bool) -> Operand:
 def emit_sel(e: Emitter, op: Op) -> None:
     p, x, y = op.args
     invert = op.amods[0] == "!"
-    if ((x.const is not None or e.is_uniform_leaf(x)) and y.const is None and not e.is_uniform_leaf(y)) or (x.const is not None and y.const == 0 and x.const):
+    if (is_leaf_operand(e, x) and not is_leaf_operand(e, y)) or (x.const and y.const == 0):
         x, y, invert = y, x, not invert
     e.ins("SEL", (), [e.dest(op.results[0]), e.a(x), e.flexible(y, "", "bits"), e.pred(p, invert)])
 

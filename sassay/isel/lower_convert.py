@@ -191,7 +191,7 @@ def float_to_int(lo: Lowering, s: ptx.Instruction, x: Value, to: str, of: str) -
         if suffix == ".H1_H1":
             x = b.shr(x, b.const(16), False)
     kind = "S32" if to in ("s8", "s32") else "U32" if to in ("u8", "u32") else to.upper()
-    mods = ("FTZ",) if "ftz" in s.modifiers and of == "f32" else ()
+    mods: tuple[str, ...] = ("FTZ",) if "ftz" in s.modifiers and of == "f32" else ()
     mods += () if kind == "S32" else (kind,)
     mods += () if of == "f32" else (of.upper(),)
     mods += next((INT_ROUND[m] for m in s.modifiers if m in INT_ROUND), ())
@@ -212,7 +212,7 @@ def int_to_float(lo: Lowering, s: ptx.Instruction, x: Value, to: str, of: str) -
     if to == "f32" and not wide:
         v = b.op("I2FP", [x], 1, mods=("F32", "S32" if sign else "U32", *mode))
     else:
-        mods = () if to == "f32" else (to.upper(),)
+        mods: tuple[str, ...] = () if to == "f32" else (to.upper(),)
         mods += (("S64" if sign else "U64"),) if wide else () if sign else ("U32",)
         v = b.op("I2F", [x], 2 if to == "f64" else 1, mods=mods + mode)
     if "sat" in s.modifiers and to == "f32":
@@ -249,12 +249,12 @@ def float_to_float(lo: Lowering, s: ptx.Instruction, x: Value, to: str, of: str)
     if (to, of) == ("f32", "f16"):
         w, suffix = half_operand(x, True)
         v = b.op("HADD2", [b.const(0), w], 1, mods=("F32",), amods=["-", suffix])
-        return b.op("FADD", [v, b.const(0x80000000)], mods=ftz + ("SAT",)) if sat else v
+        return b.op("FADD", [v, b.const(0x80000000)], mods=(*ftz, "SAT")) if sat else v
     if to in ("f16", "bf16") and of == "f32":
         if "relu" in m or "satfinite" in m or sat:
             pre = (("SATFINITE",) if "satfinite" in m else ()) + (("RELU",) if "relu" in m else ())
             if sat:
-                x = b.op("FADD", [x, b.const(0x80000000)], mods=ftz + ("SAT",))
+                x = b.op("FADD", [x, b.const(0x80000000)], mods=(*ftz, "SAT"))
         else:
             pre = ()
         if mode in (("RM",), ("RP",)):

@@ -51,7 +51,9 @@ def half_operand(v: Value, scalar: bool) -> tuple[Value, str]:
     return v, ".H0_H0"
 
 
-def half_op(lo: Lowering, s: ptx.Instruction, name: str, values: list[Value], type_: str, negate: tuple[bool, ...], extra: tuple[str, ...] = ()) -> Value:
+def half_op(
+    lo: Lowering, s: ptx.Instruction, name: str, values: list[Value], type_: str, negate: tuple[bool, ...], extra: tuple[str, ...] = (),
+) -> Value:  # fmt: skip
     bf16 = type_.startswith("bf16")
     scalar = not type_.endswith("x2")
     args: list[Value] = []
@@ -172,12 +174,12 @@ def lower_float_unary(lo: Lowering, s: ptx.Instruction) -> None:
         else:
             v = b.op("fneg" if sign == "-" else "fabs", [x])
     else:
-        mask = 0x80008000 if sign == "-" else 0x7FFF7FFF
-        if "ftz" in s.modifiers:
-            raise lo.unsupported()
-        if x.op.name == "half":
-            x = b.shr(x.op.args[0], b.const(16), False)
-        v = b.xor(x, b.const(mask)) if sign == "-" else b.and_(x, b.const(mask))
+        w, suffix = half_operand(x, not type_.endswith("x2"))
+        zero = b.const(0)
+        if type_.startswith("bf16"):
+            v = b.op("HFMA2", [zero, zero, w], 1, mods=("BF16_V2",), amods=["-.H0_H0", ".H0_H0", sign + suffix])
+        else:
+            v = b.op("HADD2", [w, zero], 1, mods=("FTZ",) if "ftz" in s.modifiers else (), amods=[sign + suffix, "-.H0_H0"])
     lo.dst(s.operands[0], v)
 
 

@@ -112,7 +112,8 @@ CARRY = "carry flag"
 
 
 def carry_chain(lo: Lowering, x: Value, y: Value, subtract: bool, carry_in: Value | None, out: bool) -> Value:
-    """x + y + carry or x - y - borrow of 32 or 64 bits; the new carry goes to the flag when `out`. Hardware's carry of a difference is 'no borrow'."""
+    """x + y + carry or x - y - borrow of 32 or 64 bits; the new carry goes to the flag when `out`. The hardware's carry of a difference
+    means 'no borrow'."""
     b = lo.b
     words: list[Value] = []
     carry = carry_in
@@ -231,7 +232,7 @@ def lower_neg(lo: Lowering, s: ptx.Instruction) -> None:
     b = lo.b
     (x,) = operands(lo, s, type_)
     if s.opcode == "neg":
-        v = b.op("add64", [b.const(0, 2), x], 2, amods=["", "-"]) if x.width == 2 and x.const is None else b.ineg(x) if x.width == 1 else b.const(-(x.const or 0), 2)
+        v = templates.negate64(b, x) if x.width == 2 else b.ineg(x)
     elif x.width == 2:
         v = templates.abs64(b, x)
     else:

@@ -26,6 +26,11 @@ def width_modifiers(bits: int, type_: str, vector: int) -> tuple[str, ...]:
     return (("S" if is_signed(type_) and vector == 1 else "U") + str(bits),)
 
 
+EVICTION = (("cs", "EF"), ("lu", "LU"), ("L1::evict_first", "EF"), ("L1::evict_last", "EL"), ("L1::no_allocate", "NA"), ("L1::evict_unchanged", "EU"))
+PREFETCH = (("L2::64B", "LTC64B"), ("L2::128B", "LTC128B"), ("L2::256B", "LTC256B"))
+"""Cache operators and hints with their spelling in SASS (read from ptxas output)."""
+
+
 def cache_modifiers(lo: Lowering, s: ptx.Instruction, space: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What stands before the width (eviction, prefetch size) and after it (strength), for global and generic accesses."""
     before: list[str] = []
@@ -33,12 +38,7 @@ def cache_modifiers(lo: Lowering, s: ptx.Instruction, space: str) -> tuple[tuple
     m = s.modifiers
     if space not in ("global", "generic"):
         return (), ()
-    for word, spelling in (("cs", "EF"), ("lu", "LU"), ("L1::evict_first", "EF"), ("L1::evict_last", "EL"), ("L1::no_allocate", "NA"), ("L1::evict_unchanged", "EU")):
-        if word in m:
-            before.append(spelling)
-    for word, spelling in (("L2::64B", "LTC64B"), ("L2::128B", "LTC128B"), ("L2::256B", "LTC256B")):
-        if word in m:
-            before.append(spelling)
+    before += [spelling for word, spelling in (*EVICTION, *PREFETCH) if word in m]
     if "volatile" in m or "cv" in m or "wt" in m:
         after += ["STRONG", "SYS"]
     elif "cg" in m:
@@ -87,7 +87,8 @@ def lower_ld(lo: Lowering, s: ptx.Instruction) -> None:
         return
     tied = [lo.old(target, width)] if not isinstance(target, ptx.VectorOperand) else [old_vector(lo, target, bits_of(type_), width)]
     plain = not any(m in ("volatile", "acquire") for m in s.modifiers)
-    op = b.effect("load", [base], (width,), "read" if plain else "order", mods=mods, attr=(space, offset), memory=fact_of(s, space, True, False, bits // 8), tied=tied)
+    fact = fact_of(s, space, True, False, bits // 8)
+    op = b.effect("load", [base], (width,), "read" if plain else "order", mods=mods, attr=(space, offset), memory=fact, tied=tied)
     v = op.results[0]
     if "acquire" in s.modifiers and space in ("global", "generic"):
         b.effect("CCTL", [], (), "fence", mods=("IVALL",), memory=MemoryFact(space, True, True, fence=True))
@@ -178,7 +179,9 @@ def load_constant(lo: Lowering, base: Value, offset: int, bank: int, type_: str,
     if base.const is not None:
         at = base.const + offset
         if bits >= 32 and at % 4 == 0:
-            return lo.graph.leaf("param", bits // 32, bank, at) if bits <= 64 else b.pack(*(lo.graph.leaf("param", 1, bank, at + 4 * i) for i in range(bits // 32)))
+            if bits <= 64:
+                return lo.graph.leaf("param", bits // 32, bank, at)
+            return b.pack(*(lo.graph.leaf("param", 1, bank, at + 4 * i) for i in range(bits // 32)))
         word = lo.graph.leaf("param", 1, bank, at & ~3)
         return b.extend(b.shr(word, b.const(8 * (at & 3)), False), bits, is_signed(type_))
     mods = width_modifiers(bits, type_, count)
@@ -195,7 +198,7 @@ def lower_st(lo: Lowering, s: ptx.Instruction) -> None:
     space = space_of(lo, s.modifiers, where)
     count = vector_count(s)
     bits = bits_of(type_) * count
-    elements = list(source.elements) if isinstance(source, ptx.VectorOperand) else [source]
+    elements: list[ptx.PtxOperand | None] = list(source.elements) if isinstance(source, ptx.VectorOperand) else [source]
     if space == "param":
         store_slot(lo, s, type_, elements)
         return
@@ -212,7 +215,8 @@ def lower_st(lo: Lowering, s: ptx.Instruction) -> None:
     if bits == 256:
         size = ("ENL2", "256")
         data = [b.part(v, 0, 4), b.part(v, 4, 4)]
-    b.effect("store", [base, *data], (), "write", mods=(*extended, *before, *size, *after), attr=(space, offset), memory=fact_of(s, space, False, True, bits // 8))
+    fact = fact_of(s, space, False, True, bits // 8)
+    b.effect("store", [base, *data], (), "write", mods=(*extended, *before, *size, *after), attr=(space, offset), memory=fact)
 
 
 def store_slot(lo: Lowering, s: ptx.Instruction, type_: str, elements: list[ptx.PtxOperand | None]) -> None:
@@ -258,7 +262,7 @@ def lower_fence(lo: Lowering, s: ptx.Instruction) -> None:
         b.effect("CCTL", [], (), "fence", mods=("IVALL",), memory=fact)
 
 
-ATOMIC_OPS = {"add": "ADD", "min": "MIN", "max": "MAX", "inc": "INC", "dec": "DEC", "and": "AND", "or": "OR", "xor": "XOR", "exch": "EXCH", "cas": "CAS"}
+ATOMIC_OPS = {op: op.upper() for op in ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")}
 
 
 @rule("atom", "red")
@@ -367,7 +371,8 @@ def shared_loop(lo: Lowering, kind: str, type_: str, base: Value, offset: int, v
     else:
         b.jump(loop)
     lo.start(loop, sealed=False)
-    op = b.effect("load", [base], (width,), "order", mods=size, attr=("shared", offset), memory=MemoryFact("shared", True, False, size=4 * width, strong=True))
+    fact = MemoryFact("shared", True, False, size=4 * width, strong=True)
+    op = b.effect("load", [base], (width,), "order", mods=size, attr=("shared", offset), memory=fact)
     old = op.results[0]
     new = atomic_value(lo, kind, type_, old, values[0])
     swapped = b.effect("ATOMS", [base, old, new], (width,), "order", mods=("CAS", *size), attr=("shared", offset), memory=memory).results[0]
@@ -442,10 +447,8 @@ def copy_async(lo: Lowering, s: ptx.Instruction, fact: MemoryFact) -> None:
         raise lo.unsupported("copy size")
     to, to_offset = address(lo, s.operands[0], "shared")
     of, of_offset = address(lo, s.operands[1], "global")
-    before = ("BYPASS",) if "cg" in m else ()
-    for word, spelling in (("L2::64B", "LTC64B"), ("L2::128B", "LTC128B"), ("L2::256B", "LTC256B")):
-        if word in m:
-            before += (spelling,)
+    before: tuple[str, ...] = ("BYPASS",) if "cg" in m else ()
+    before += tuple(spelling for word, spelling in PREFETCH if word in m)
     args = [to, of]
     mods = ("E", *before, *sizes[size])
     if len(s.operands) > 3:

@@ -144,8 +144,8 @@ def absorb(graph: Graph, op: Op, position: int) -> bool:
     outer = [0 if not lut_depends(outer_lut, k) or k == position else table(v) for k, v in enumerate(op.args)]
     if len(leaves) > 3 or sum(v.const is not None for v in leaves) > 1:
         return False
-    outer[position] = lut_apply(inner_lut, *[t or 0 for t in tables], 8)
-    lut = lut_apply(outer_lut, *[t or 0 for t in outer], 8)
+    outer[position] = lut_apply(inner_lut, tables[0] or 0, tables[1] or 0, tables[2] or 0, 8)
+    lut = lut_apply(outer_lut, outer[0] or 0, outer[1] or 0, outer[2] or 0, 8)
     order = sorted(range(len(leaves)), key=lambda k: leaves[k].const is not None)
     picked = [leaves[k] for k in order]
     if len(picked) == 3 and picked[2].const is not None:
