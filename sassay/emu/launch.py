@@ -17,9 +17,12 @@ from sassay.emu.machine import Array, Machine
 from sassay.emu.memory import LOCAL_WINDOW, SHARED_WINDOW, Buffer, GlobalMemory, Store
 from sassay.emu.program import Program
 from sassay.emu.sanitizer import Finding, Sanitizer
+from sassay.emu.timing import Timing
 from sassay.emu.values import compile_value
 from sassay.errors import EmulationError, Location, SassayError
 from sassay.isa.semantics.numpy_algebra import quiet
+from sassay.isa.timing import model
+from sassay.isa.timing.model import TimingModel
 from sassay.sass.meaning import event_of, kind_of
 from sassay.sass.model import Instruction
 
@@ -46,21 +49,21 @@ class EmulationResult:
 
 def emulate(
     cubin: bytes, kernel: str | None, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_bytes: int = 0,
-    timing: Any = None, sanitize: bool = True, max_steps: int = 20_000_000,
+    timing: TimingModel | bool | None = None, sanitize: bool = True, max_steps: int = 20_000_000,
 ) -> EmulationResult:  # fmt: skip
     """Runs a kernel of a cubin on `grid` x `block` threads.
 
     `args`: numpy arrays are device buffers (copied in, and results copied back into them); scalars have their parameter's size. `shared_bytes` is the
-    dynamic shared memory. `max_steps` bounds the instructions that one batch of CTAs may issue. EmulationError for bad accesses, hangs and deadlocks.
+    dynamic shared memory. `max_steps` bounds the instructions that one batch of CTAs may issue. `timing`: True or a TimingModel turns timing mode on
+    (see `emu.timing`). EmulationError for bad accesses, hangs and deadlocks.
     """
-    if timing is not None:
-        raise EmulationError("timing mode is not there yet")
-    return run_program(load_program(read(cubin), kernel), grid, block, args, shared_bytes=shared_bytes, sanitize=sanitize, max_steps=max_steps)
+    program = load_program(read(cubin), kernel)
+    return run_program(program, grid, block, args, shared_bytes=shared_bytes, timing=timing, sanitize=sanitize, max_steps=max_steps)
 
 
 def run_program(
-    program: Program, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_bytes: int = 0, sanitize: bool = True,
-    max_steps: int = 20_000_000,
+    program: Program, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_bytes: int = 0,
+    timing: TimingModel | bool | None = None, sanitize: bool = True, max_steps: int = 20_000_000,
 ) -> EmulationResult:  # fmt: skip
     """`emulate` for a program already loaded."""
     full_grid, full_block = _dim(grid, "grid"), _dim(block, "block")
@@ -70,10 +73,13 @@ def run_program(
     with quiet():
         launch.bind(args)
         sanitizer = Sanitizer(launch.machine) if sanitize else None
-        launch.compile(sanitizer)
+        timer: Timing | None = None
+        if timing:
+            timer = Timing(launch.machine, timing if isinstance(timing, TimingModel) else model(program.target))
+        launch.compile(sanitizer, timer)
         launch.run()
         launch.copy_back()
-    return launch.result(sanitizer)
+    return launch.result([*(sanitizer.findings if sanitizer else []), *(timer.findings if timer else [])])
 
 
 def _dim(values: Sequence[int], what: str) -> Dim:
@@ -158,7 +164,7 @@ class _Launch:
         else:
             self.memory.write(variables[fixup.where], data.tobytes(), fixup.offset)
 
-    def compile(self, sanitizer: Sanitizer | None) -> None:
+    def compile(self, sanitizer: Sanitizer | None, timer: Timing | None) -> None:
         """Makes a step or a transfer of every instruction."""
         m = self.machine
         m.start(range(1), 0, 0)
@@ -168,6 +174,9 @@ class _Launch:
             step, transfer = _compile_one(m, instr, index, watch)
             if sanitizer is not None and step is not None:
                 step = sanitizer.guarded(index, instr, step)
+            if timer is not None:
+                step = timer.wrap(index, instr, step) if step is not None else None
+                transfer = timer.wrap(index, instr, transfer) if transfer is not None else None
             m.steps.append(step or _nothing)
             m.transfers.append(transfer)
         following = len(m.steps)
@@ -194,7 +203,7 @@ class _Launch:
             if value.flags.writeable:
                 value[...] = np.frombuffer(self.memory.read(buffer), value.dtype).reshape(value.shape)
 
-    def result(self, sanitizer: Sanitizer | None) -> EmulationResult:
+    def result(self, findings: list[Finding]) -> EmulationResult:
         m = self.machine
         threads, warps = np.cumsum(m.thread_edges[:-1]), np.cumsum(m.warp_edges[:-1])
         out = EmulationResult(int(threads.sum()), int(warps.sum()))
@@ -202,7 +211,7 @@ class _Launch:
             if count:
                 out.opcodes[instr.opcode] += int(count)
         out.modelled = sorted(o for o in out.opcodes if o in MODELLED)
-        out.findings = sanitizer.findings if sanitizer is not None else []
+        out.findings = findings
         return out
 
 
