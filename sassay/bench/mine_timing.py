@@ -56,7 +56,8 @@ class Miner:
             if not (item.guard.index == PT and item.guard.invert):
                 self._instruction(item, now, writers, readers)
             now += item.control.stall if item.control.stall > 1 else 2 if item.control.yield_ else 1
-            if item.opcode in ENDS and item.guard.is_zero:
+            drains = item.control.stall == 0 and item.control.yield_
+            if drains or (item.opcode in ENDS and item.guard.is_zero):
                 writers, readers = {}, {}
 
     def _known(self, instr: Instruction) -> bool:

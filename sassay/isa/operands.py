@@ -292,7 +292,7 @@ ROWS: dict[str, Row] = {
     "R2UR": ("[PQ]?U", "1", "1"),
     "R2B": ("B", "", "1"),
     "B2R": ("RP?", "1", "1"),
-    "BMOV": ("[RBN]", "int64", "int64"),
+    **_same("BMOV RPCMOV", ("[RBN]", "int64", "int64")),
     "LEPC": ("R", "2", "1"),
     "PRMT2": ("R", "1", "1"),
     # warp

@@ -50,7 +50,8 @@ class Fact:
     """One instruction at its place: its touch, flattened, with its control bits."""
 
     __slots__ = (
-        "cls", "cost", "defs", "guard", "index", "late", "leaves", "partial", "predicates", "read", "touch", "uses", "wait", "watched", "write",
+        "cls", "cost", "defs", "drains", "guard", "index", "late", "leaves", "partial", "predicates", "read", "touch", "uses", "wait", "watched",
+        "write",
     )  # fmt: skip
 
     def __init__(self, index: int, touch: Touch, control: Control) -> None:
@@ -69,6 +70,8 @@ class Fact:
         self.read = -1 if control.read is None else control.read
         self.cost = issue_cost(control)
         """Cycles until the next instruction may issue."""
+        self.drains = control.stall == 0 and control.yield_
+        """Whether the next instruction waits until all before it is done: ptxas -O0 puts this code on everything and no scoreboards."""
         self.leaves = bool(touch.defs or touch.late or touch.watched or self.write >= 0 or self.read >= 0)
         """Whether anything is pending after it."""
 

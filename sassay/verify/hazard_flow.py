@@ -118,6 +118,9 @@ class Walker:
             if fact.leaves:
                 self._issue(fact, now)
             now += fact.cost
+            if fact.drains:
+                self._clear()
+                writes, late, watched = self.writes, self.late, self.watched
         return self._leave(now)
 
     def _issue(self, fact: Fact, now: int) -> None:
@@ -313,8 +316,8 @@ class Walker:
 
     # ---- block boundaries --------------------------------------------------------------------------------------------------------
 
-    def _enter(self, state: State) -> None:
-        """Sets up the pending entries of a state, at cycle 0."""
+    def _clear(self) -> None:
+        """Nothing is pending."""
         self.writes: dict[int, Chain] = {}
         self.late: dict[int, Chain] = {}
         self.watched: dict[int, Chain] = {}
@@ -322,6 +325,10 @@ class Walker:
         self.groups: dict[int, list[Entry]] = {}
         self.seen: dict[tuple[int, int], int] = {}
         self.guarded: dict[int, list[Entry]] = {}
+
+    def _enter(self, state: State) -> None:
+        """Sets up the pending entries of a state, at cycle 0."""
+        self._clear()
         made: dict[tuple[int, int, int, int, Coverage], Entry] = {}
         pools = (self.writes, self.late, self.watched)
         for (register, what, part, index, guard, coverage), age in state.items():

@@ -27,8 +27,6 @@ _MAX_YIELD_OFF_STALL = 11
 _CONTROL_SHIFT = 41
 _MEANING = (1 << _CONTROL_SHIFT) - 1
 """The part of a word's high half below the control bits."""
-_DRAINING = frozenset({"ERRBAR", "BRA", "NOP", "DEPBAR", "EXIT", "MEMBAR", "CGAERRBAR", "BPT"})
-"""Operations on which ptxas writes the draining code (stall 0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,20 +227,17 @@ def _hazard(hit: Hit, facts: Sequence[Fact], timing: TimingModel, kernel: str) -
 
 
 def _control_findings(facts: Sequence[Fact], controls: Sequence[Control], kernel: str) -> list[Finding]:
-    """Control codes that no chip defines, and the draining code where compilers do not write it."""
+    """Control codes that no chip defines."""
     out = []
     for fact, control in zip(facts, controls, strict=True):
         problem = ""
-        severity = "error"
         if not control.yield_ and (control.stall == 0 or control.stall > _MAX_YIELD_OFF_STALL):
             problem = f"stall {control.stall} without yield is no legal scheduling code"
-        elif control.stall == 0 and fact.touch.opcode not in _DRAINING:
-            problem, severity = "stall 0 drains the pipeline", "note"
         elif not 0 <= control.stall <= 15 or not 0 <= control.wait < 64 or (control.write or 0) > 5 or (control.read or 0) > 5:
             problem = "control field out of range"
         if problem:
             name = fact.touch.mnemonic
-            out.append(Finding("control", severity, kernel, fact.index * WORD, f"{name}: {problem}", consumer=name))
+            out.append(Finding("control", "error", kernel, fact.index * WORD, f"{name}: {problem}", consumer=name))
     return out
 
 

@@ -48,6 +48,8 @@ def walk(code: Sequence[Instruction], chip: str, rng: random.Random, steps: int 
             history.append(op)
             _raise(op, timing, history, boards)
         stall = instr.control.stall
+        if stall == 0 and instr.control.yield_:  # drains
+            writers, readers, boards, history = {}, {}, [[] for _ in range(7)], []
         now += stall if stall > 1 else 2 if instr.control.yield_ else 1
         following = _next(code, at, calls, rng)
         if following is None:

@@ -141,6 +141,12 @@ def test_opposite_guards_do_not_meet() -> None:
     assert ("raw", "R0", 32) in kinds(changed)
 
 
+def test_draining_code() -> None:
+    """ptxas -O0 puts stall 0 with yield on everything and sets no scoreboards."""
+    drain = [replace(i, control=replace(i.control, stall=0, yield_=True)) for i in program("1 LDG.E R4, desc[UR4][R2.64]\n1 FADD R0, R4, R1" + END)]
+    assert check_instructions(drain, "sm_90a") == []
+
+
 def test_control_codes() -> None:
     bad = [replace(i, control=replace(i.control, stall=13, yield_=False)) for i in program("1 NOP")]
     assert [f.kind for f in check_instructions([*bad, *program("5 EXIT")], "sm_90a")] == ["control"]
