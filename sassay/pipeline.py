@@ -13,6 +13,7 @@ from sassay.errors import UnsupportedError
 from sassay.isa.target import Target, target
 from sassay.ptx import ast as ptx
 from sassay.regalloc import AllocationOptions, allocate
+from sassay.regalloc.copies import fold_guarded_copies
 from sassay.sass.codec import encode
 from sassay.sass.function import Function, Node
 from sassay.sass.model import Const, File, Imm, Instruction, Reg
@@ -148,6 +149,7 @@ def _kernel(
     drop_empty(fn)
     if not serial:
         merge_chains(fn)
+        fold_guarded_copies(fn)
         schedule_virtual(fn, options.max_registers)
         _dump(fn, "schedule", options)
     clock.lap("schedule")
@@ -172,20 +174,15 @@ def _kernel(
 
 
 def add_prologue(fn: Function) -> None:
-    """R1 as the top of the stack less the frame, in kernels that have one: set up here, or corrected where the selector has done so."""
+    """R1 as the top of the stack less the frame, at the very start of kernels that have one, whether or not the selector has set it up already."""
     if not fn.is_entry or not fn.frame_size:
         return
     fn.frame_size = (fn.frame_size + 15) // 16 * 16
     stack = Reg(File.R, 1)
-    adjust = fn.notes.get("stack_adjust")
-    nodes = fn.blocks[0].nodes
-    if not isinstance(adjust, Node):
-        adjust = Node(Instruction("VIADD"))
-        at = next((i + 1 for i, n in enumerate(nodes) if n.instruction.opcode == "LDC" and n.instruction.operands[0] == stack), 0)
-        nodes.insert(at, adjust)
-        if not at:
-            nodes.insert(0, Node(Instruction("LDC", (), (stack, Const(0, fn.target.constants.stack_top)))))
-    adjust.instruction = Instruction("VIADD", (), (stack, stack, Imm(-fn.frame_size & 0xFFFFFFFF)))
+    nodes = [n for n in fn.blocks[0].nodes if n.instruction.operands[:1] != (stack,)]
+    load = Node(Instruction("LDC", (), (stack, Const(0, fn.target.constants.stack_top))))
+    adjust = Node(Instruction("VIADD", (), (stack, stack, Imm(-fn.frame_size & 0xFFFFFFFF))))
+    fn.blocks[0].nodes = [load, adjust, *nodes]
     fn.registers_used = max(fn.registers_used, 2)
 
 

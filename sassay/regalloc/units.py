@@ -113,7 +113,65 @@ def number(fn: Function) -> Units:
                 access.apart = _apart(seen, expand)
             row.append(access)
         units.accesses.append(row)
+    _settle_guarded(fn, units)
     return units
+
+
+def _settle_guarded(fn: Function, units: Units) -> None:
+    """Finds guarded definitions whose register's old value nobody can see, and marks them as killing it.
+
+    That is so when, from there on in the block, every use stands under the same guard until a definition under the opposite guard or none completes
+    the value; or when all uses of the register in the function are such uses. Without this such registers would be alive from the entry on.
+    """
+    uses = [0] * len(units.file)
+    for row in units.accesses:
+        for access in row:
+            for u in access.uses:
+                uses[u] += 1
+    for block, row in zip(fn.blocks, units.accesses, strict=True):
+        version: dict[int, int] = {}
+        open_at: dict[int, _Partial] = {}
+        settled: dict[int, set[int]] = {}
+        for n, (node, access) in enumerate(zip(block.nodes, row, strict=True)):
+            guard = node.instruction.guard
+            sense = None
+            if not guard.is_zero:
+                p = units.ids[guard.file, guard.index]
+                sense = (p, version.get(p, 0), guard.invert)
+            for u in access.uses:
+                partial = open_at.get(u)
+                if partial is not None:
+                    if partial.sense == sense:
+                        partial.uses += 1
+                    else:
+                        del open_at[u]
+            for d in access.defs:
+                partial = open_at.get(d)
+                if sense is None:
+                    if partial is not None:
+                        settled.setdefault(partial.at, set()).add(d)
+                        del open_at[d]
+                elif partial is None:
+                    open_at[d] = _Partial(n, sense)
+                elif partial.sense[:2] == sense[:2] and partial.sense[2] != sense[2]:
+                    settled.setdefault(partial.at, set()).add(d)
+                    del open_at[d]
+                version[d] = version.get(d, 0) + 1
+        for d, partial in open_at.items():
+            if partial.uses == uses[d]:
+                settled.setdefault(partial.at, set()).add(d)
+        for n, registers in settled.items():
+            if registers >= set(row[n].defs):
+                row[n].kills = True
+
+
+@dataclass(slots=True)
+class _Partial:
+    """A guarded definition that nothing has completed yet: its place, (predicate, version, inverted), and uses under that guard so far."""
+
+    at: int
+    sense: tuple[int, int, bool]
+    uses: int = 0
 
 
 def _apart(seen: Effects, expand: Callable[[tuple[File, int, int]], tuple[int, ...]]) -> tuple[tuple[int, int], ...]:
@@ -173,9 +231,13 @@ def live_out(fn: Function, units: Units) -> list[int]:
 
 
 def is_copy(node: Node) -> tuple[Reg, Reg] | None:
-    """(destination, source) of a plain unguarded copy between registers of one file: MOV, UMOV, or PLOP3 of a predicate and true."""
+    """(destination, source) of a plain copy between registers of one file, guarded or not: MOV, UMOV, or PLOP3 of a predicate and true.
+
+    A guarded copy may become nothing, too, when both ends share a register: if the destination's old value counts under a false guard, both are
+    alive at once and will not share one.
+    """
     instr = node.instruction
-    if instr.opcode not in _COPIES or _guarded(node) or node.relocation is not None or len(instr.operands) < 2:
+    if instr.opcode not in _COPIES or node.relocation is not None or len(instr.operands) < 2:
         return None
     operands = instr.operands
     to, source = operands[0], operands[1]

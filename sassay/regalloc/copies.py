@@ -1,0 +1,68 @@
+"""Copies that need not be: a value made under a guard only to be copied under it is made in the copy's destination."""
+
+from __future__ import annotations
+
+from sassay.regalloc.units import is_copy
+from sassay.sass.effects import effects, shape, slot_register
+from sassay.sass.function import Function, Node
+from sassay.sass.model import VIRTUAL, File, Reg
+from sassay.sass.rename import rename_slots
+
+Key = tuple[File, int]
+
+
+def fold_guarded_copies(fn: Function) -> None:
+    """`@P op x; @P MOV d, x` becomes `@P op d` where x is made and used nowhere else and nothing touches d or P in between. In place."""
+    inside = {(f, first + k) for (f, first), width in fn.tuples.items() for k in range(width)}
+    defs: dict[Key, int] = {}
+    uses: dict[Key, int] = {}
+    for block in fn.blocks:
+        for node in block.nodes:
+            seen = effects(node.instruction)
+            for table, accesses in ((defs, seen.defs), (uses, seen.uses)):
+                for f, first, width in accesses:
+                    for k in range(first, first + width):
+                        table[f, k] = table.get((f, k), 0) + 1
+    for block in fn.blocks:
+        made: dict[Key, Node] = {}
+        touched: dict[Key, int] = {}
+        place: dict[int, int] = {}
+        gone: set[int] = set()
+        for n, node in enumerate(block.nodes):
+            pair = is_copy(node) if not node.instruction.guard.is_zero else None
+            if pair is not None and _foldable(node, pair, made, touched, place, defs, uses, inside):
+                maker = made[pair[1].file, pair[1].index]
+                slot = next(s for s in shape(maker.instruction).defs if slot_register(maker.instruction, s) == pair[1])
+                maker.instruction = rename_slots(maker.instruction, {(slot.operand, slot.part): pair[0].index})
+                gone.add(n)
+                touched[pair[0].file, pair[0].index] = n
+                continue
+            seen = effects(node.instruction)
+            for accesses in (seen.defs, seen.uses):
+                for f, first, width in accesses:
+                    for k in range(first, first + width):
+                        touched[f, k] = n
+            if not node.instruction.guard.is_zero:
+                for f, first, width in seen.defs:
+                    if width == 1 and first >= VIRTUAL:
+                        made[f, first] = node
+                        place[id(node)] = n
+            for f, first, width in seen.defs:
+                if f in (File.P, File.UP):
+                    for k in range(first, first + width):
+                        for key in [key for key, m in made.items() if (m.instruction.guard.file, m.instruction.guard.index) == (f, k)]:
+                            del made[key]
+        block.nodes = [node for n, node in enumerate(block.nodes) if n not in gone]
+
+
+def _foldable(
+    node: Node, pair: tuple[Reg, Reg], made: dict[Key, Node], touched: dict[Key, int], place: dict[int, int], defs: dict[Key, int],
+    uses: dict[Key, int], inside: set[Key],
+) -> bool:  # fmt: skip
+    to, source = (pair[0].file, pair[0].index), (pair[1].file, pair[1].index)
+    maker = made.get(source)
+    if maker is None or source in inside or defs.get(source) != 1 or uses.get(source) != 1 or to[1] < VIRTUAL:
+        return False
+    if maker.instruction.guard != node.instruction.guard or maker.instruction.opcode in ("HMMA", "IMMA", "DMMA"):
+        return False
+    return touched.get(to, -1) < place[id(maker)]
