@@ -77,9 +77,18 @@ def run_program(
         if timing:
             timer = Timing(launch.machine, timing if isinstance(timing, TimingModel) else model(program.target))
         launch.compile(sanitizer, timer)
-        launch.run()
+        try:
+            launch.run()
+        except EmulationError as error:
+            for finding in _findings(sanitizer, timer):
+                error.add_note(str(finding))
+            raise
         launch.copy_back()
-    return launch.result([*(sanitizer.findings if sanitizer else []), *(timer.findings if timer else [])])
+    return launch.result(_findings(sanitizer, timer))
+
+
+def _findings(sanitizer: Sanitizer | None, timer: Timing | None) -> list[Finding]:
+    return [*(sanitizer.findings if sanitizer else []), *(timer.findings if timer else [])]
 
 
 def _dim(values: Sequence[int], what: str) -> Dim:

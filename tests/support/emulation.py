@@ -1,0 +1,40 @@
+"""Programs for the emulator's tests: decoded by our own codec, by nvdisasm where a chip's tables do not hold all of it yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from sassay.cubin import read
+from sassay.emu.loader import load_program
+from sassay.emu.program import Program
+from sassay.errors import SassError
+from sassay.sass.codec import decode
+from sassay.sass.model import Instruction, Target
+from support import oracle
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernels"))
+SPECS: dict[str, Any] = importlib.import_module("specs").SPECS
+
+
+def absolute(index: int, instr: Instruction) -> Instruction:
+    """nvdisasm prints BRX's displacement from the next instruction; the codec gives the place it is relative to."""
+    if instr.opcode != "BRX":
+        return instr
+    operands = tuple(
+        Target(16 * index + 16 + o.to) if isinstance(o, Target) and isinstance(o.to, int) and o.to <= 0 else o for o in instr.operands
+    )
+    return dataclasses.replace(instr, operands=operands)
+
+
+def program(data: bytes, name: str) -> Program:
+    """The program of a cubin's kernel."""
+    cubin = read(data)
+    try:
+        return load_program(cubin, name, decode(cubin.kernel(name).code, cubin.target))
+    except SassError:
+        listed = oracle.vendor_disassemble(data)[name]
+        return load_program(cubin, name, [absolute(i, instr) for i, instr in enumerate(listed)])
