@@ -42,6 +42,8 @@ class EmulationResult:
     thread_instructions: int = 0
     warp_instructions: int = 0
     opcodes: Counter[str] = field(default_factory=Counter)
+    by_offset: dict[int, int] = field(default_factory=dict)
+    """Thread instructions by byte offset in the kernel; offsets never reached are left out."""
     modelled: list[str] = field(default_factory=list)
     """Operations that ran by a model of the hardware rather than by a rule."""
     findings: list[Finding] = field(default_factory=list)
@@ -216,9 +218,10 @@ class _Launch:
         m = self.machine
         threads, warps = np.cumsum(m.thread_edges[:-1]), np.cumsum(m.warp_edges[:-1])
         out = EmulationResult(int(threads.sum()), int(warps.sum()))
-        for instr, count in zip(self.program.instructions, threads, strict=True):
+        for index, (instr, count) in enumerate(zip(self.program.instructions, threads, strict=True)):
             if count:
                 out.opcodes[instr.opcode] += int(count)
+                out.by_offset[16 * index] = int(count)
         out.modelled = sorted(o for o in out.opcodes if o in MODELLED)
         out.findings = findings
         return out
