@@ -73,7 +73,7 @@ _HOPPER_FEATURES = frozenset({"uldc", "hfma2_mma", "dfma_coupled"})
 _BLACKWELL_FEATURES = frozenset({"ldcu", "iadd64", "reconvergent", "iadd3_preds", "fhadd"})
 _B100 = _BLACKWELL_FEATURES | {"ffma2", "fmnmx3", "dfma_coupled", "vimnmx_preds", "credux"}
 _B103 = _BLACKWELL_FEATURES | {"ffma2", "fmnmx3", "mufu_packed", "vimnmx_preds", "credux"}
-_B120 = _BLACKWELL_FEATURES | {"vimnmx_s32", "int64_alu", "hadd2_bf16"}
+_B120 = _BLACKWELL_FEATURES | {"vimnmx_s32", "int64_alu"}
 
 
 def _targets() -> dict[str, Target]:

@@ -94,10 +94,6 @@ def lower_float_binary(lo: Lowering, s: ptx.Instruction) -> None:
         return
     if s.opcode == "mul":
         v = half_op(lo, s, "HMUL2", [x, y], type_, (False, False))
-    elif type_.startswith("bf16") and not lo.target.has("hadd2_bf16"):
-        # sm_90 and sm_100 have no HADD2.BF16_V2 for a sum of two registers: one times x plus y.
-        one = b.const(0x3F803F80)
-        v = half_op(lo, s, "HFMA2", [x, one, y], type_, (False, False, subtract))
     else:
         v = half_op(lo, s, "HADD2", [x, y], type_, (False, subtract))
     lo.dst(s.operands[0], v)

@@ -396,7 +396,7 @@ def atomic_value(lo: Lowering, kind: str, type_: str, old: Value, v: Value) -> V
     if type_ == "f16x2" and kind == "add":
         return b.op("HADD2", [old, v])
     if type_ == "bf16x2" and kind == "add":
-        return b.op("HFMA2", [old, b.const(0x3F803F80), v], mods=("BF16_V2",))
+        return b.op("HADD2", [old, v], mods=("BF16_V2",))
     if bits_of(type_) == 64 and type_[0] in "bus":
         sign = is_signed(type_)
         if kind == "add":
