@@ -24,6 +24,7 @@ WINDOW = 1 << 24
 """Size of the shared and local windows in the generic address space."""
 Watch = Callable[[str, str, Array, Array, int], None]
 """Observer of accesses: (space, "read" | "write" | "atomic", byte positions, lanes, size)."""
+BASES = {"global": 0, "shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 SCALES = {"X4": 4, "X8": 8, "X16": 16}
 
 
@@ -86,11 +87,9 @@ class Accessor:
 
     def split(self, address: Array) -> list[tuple[str, Array, Array | None]]:
         """Generic addresses by space: (space, address in it, which lanes; None for all)."""
-        shared = (address >= np.uint64(SHARED_WINDOW)) & (address < np.uint64(SHARED_WINDOW + WINDOW))
-        local = (address >= np.uint64(LOCAL_WINDOW)) & (address < np.uint64(LOCAL_WINDOW + WINDOW))
         out: list[tuple[str, Array, Array | None]] = []
-        other = ~(shared | local)
-        for space, which, base in (("global", other, 0), ("shared", shared, SHARED_WINDOW), ("local", local, LOCAL_WINDOW)):
+        for space, which in spaces_of(address).items():
+            base = BASES[space]
             if which.all():
                 return [(space, address - np.uint64(base), None)]
             if which.any():
@@ -147,11 +146,34 @@ def compile_memory(machine: Machine, instr: Instruction, watch: Watch | None) ->
     address, guard = address_of(machine, operand, op.wide and op.action != "copy"), guard_of(machine, instr.guard)
     access = Accessor(machine, op, watch)
     makers = {"load": _load, "store": _store, "atomic": _atomic, "reduce": _atomic, "load_matrix": _load_matrix, "store_matrix": _store_matrix}
+    if op.action == "query":
+        return _query(machine, instr, op, address, guard)
     if op.action == "copy":
         return _copy(access, instr, address, guard)
     if op.action not in makers:
         raise EmulationError(f"no way to run a memory {op.action}")
     return makers[op.action](access, instr, address, guard)
+
+
+def spaces_of(address: Array) -> dict[str, Array]:
+    """Which generic addresses lie in which space; what is neither shared nor local is global."""
+    shared = (address >= np.uint64(SHARED_WINDOW)) & (address < np.uint64(SHARED_WINDOW + WINDOW))
+    local = (address >= np.uint64(LOCAL_WINDOW)) & (address < np.uint64(LOCAL_WINDOW + WINDOW))
+    return {"global": ~(shared | local), "shared": shared, "local": local}
+
+
+def _query(machine: Machine, instr: Instruction, op: MemoryOp, address: Fetch, guard: Fetch | None) -> Step:
+    """QSPC: whether a generic address lies in a space."""
+    if op.predicate_result is None:
+        return lambda: None
+    slot, space = slots_of(machine, instr, op.predicate_result)[0], op.space
+
+    def step() -> None:
+        where = address()
+        inside = spaces_of(where).get(space, np.zeros(where.shape, np.bool_))
+        write_masked(machine, slot, inside, guard() if guard is not None else None)
+
+    return step
 
 
 def _register_slots(machine: Machine, instr: Instruction, accesses: tuple[Access, ...]) -> list[Slot]:
@@ -260,18 +282,24 @@ def _atomic(access: Accessor, instr: Instruction, address: Fetch, guard: Fetch |
                 old[slice(None) if which is None else which] = before
 
             access.each(where + np.uint64(element * op.size), lanes, "atomic", work)
+            if op.operation == "CAST":  # its result is whether it swapped
+                old = (old == operands[0]).astype(old.dtype)
+                if flag is not None:
+                    scatter_flag(m, flag, old != 0, mask)
             for k, slot in enumerate(results[element * words_each : (element + 1) * words_each]):
                 scatter(m, slot, (old >> np.uint64(32 * k)).astype(np.uint32) if op.size == 8 else old, mask)
-            if flag is not None:
-                success = spread(m, flag[0][flag[1]]).copy()
-                hit = old == operands[0]
-                if mask is None:
-                    success = hit.reshape(m.warps, 32)
-                else:
-                    success[mask] = hit
-                flag[0][flag[1]] = success
-
     return step
+
+
+def scatter_flag(machine: Machine, slot: Slot, truth: Array, mask: Array | None) -> None:
+    """Writes one predicate for each active lane."""
+    registers, index = slot
+    if mask is None:
+        registers[index] = truth.reshape(machine.warps, 32)
+    else:
+        new = spread(machine, registers[index]).copy()
+        new[mask] = truth
+        registers[index] = new
 
 
 def in_order(store: Store, positions: Array, size: int, fn: Callable[..., Array], operands: list[Array]) -> Array:

@@ -287,7 +287,7 @@ def _bar(m: Machine, instr: Instruction, op: BarrierOp) -> Transfer:
         if waits and vote is None and guard is None and m.free and len(numbers) == 1 and number.size == 1 and not m.arrived:
             everyone = np.ones(m.warps, np.bool_)
             for hook in m.barrier_passed:
-                hook(everyone)
+                hook(everyone, everyone)
             return m.go(m.pc + 1)
         m.park(m.pc + 1)
         _arrive(m, mask, spread(m, number), spread(m, numbers[1]()) if len(numbers) > 1 else None, vote, kind, waits)
@@ -307,6 +307,7 @@ def _arrive(m: Machine, mask: Array, number: Array, count: Array | None, vote: F
         if m.expected.setdefault(at, expected) != expected:
             raise m.fail(m.pc, f"barrier {at[1]} is used with thread counts {m.expected[at]} and {expected} at once")
         m.arrived[at] = m.arrived.get(at, 0) + int(here.sum())
+        m.came[at] = here.any(axis=1) | m.came.get(at, False)
         if says is not None:
             yes = int((says & here).sum())
             total = m.votes.setdefault(at, [{"POPC": 0, "AND": 0xFFFFFFFF, "OR": 0}[kind]])

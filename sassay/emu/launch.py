@@ -150,6 +150,7 @@ class _Launch:
         put(layout.local_window, LOCAL_WINDOW, 8)
         put(layout.dynamic_smem, self.dynamic)
         put(layout.reserved_smem, self.program.target.smem_reserved)
+        put(layout.nonglobal_bound, 1 << 63, 8)
         put(layout.nsmid, 1)
         for index, (parameter, value) in enumerate(zip(self.program.parameters, args, strict=True)):
             at = layout.params + parameter.offset

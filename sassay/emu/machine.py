@@ -66,8 +66,8 @@ class Machine:
         self.max_steps = 0
         self.new_batch: list[Callable[[], None]] = []
         """Called when a batch starts (the sanitizer's shadow state)."""
-        self.barrier_passed: list[Callable[[Array], None]] = []
-        """Called with the mask of warps that met at a barrier."""
+        self.barrier_passed: list[Callable[[Array, Array], None]] = []
+        """Called with the masks of warps that waited at a barrier and of warps that arrived there (these include those)."""
 
     # --- batches ---
     def start(self, ctas: range, shared_bytes: int, local_bytes: int) -> None:
@@ -96,6 +96,7 @@ class Machine:
         self.collective = np.full((self.warps, 32), -1, np.int32)
         self.arrived: dict[tuple[int, int], int] = {}
         self.expected: dict[tuple[int, int], int] = {}
+        self.came: dict[tuple[int, int], Array] = {}
         self.votes: dict[tuple[int, int], list[int]] = {}
         self.barrier_result = np.zeros((self.warps, 32), np.uint32)
         self.yielded: Array | None = None
@@ -298,5 +299,6 @@ class Machine:
                     self.barrier_result[rows] = np.where(waiting, votes[0], self.barrier_result[rows])
                 passed = np.zeros(self.warps, np.bool_)
                 passed[rows] = waiting.any(axis=1)
+                came = self.came.pop((cta, number)) | passed
                 for hook in self.barrier_passed:
-                    hook(passed)
+                    hook(passed, came)

@@ -14,6 +14,7 @@ import numpy as np
 
 from sassay.emu.machine import Array, Machine, Step
 from sassay.emu.values import guard_of
+from sassay.errors import SassError
 from sassay.sass.effects import effects
 from sassay.sass.model import File, Instruction, Reg
 
@@ -24,7 +25,8 @@ Shadow = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: `kind` is "uninitialised register", "uninitialised shared" or "shared race"; `thread` by block and thread coordinates."""
+    """One finding: `kind` is "uninitialised register", "uninitialised shared", "shared race", or "unwatched" (an instruction
+    whose registers are not known to the sanitizer); `thread` by block and thread coordinates."""
 
     kind: str
     kernel: str
@@ -74,7 +76,17 @@ class Sanitizer:
     # --- registers ---
     def guarded(self, index: int, instr: Instruction, step: Step) -> Step:
         """The step, preceded by a look at the registers it reads and followed by a note of those it writes."""
-        effect = effects(instr)
+        try:
+            effect = effects(instr)
+        except SassError as error:
+            message = error.message
+
+            def unwatched() -> None:
+                self.index = index
+                self.report("unwatched", index, int(self.m.mask.reshape(-1).argmax()), message)
+                step()
+
+            return unwatched
         uses = [(self.written[f], f, first + k) for f, first, width in effect.uses if f in self.written for k in range(width)]
         if instr.opcode == "STL":  # a callee saves its caller's registers, written or not
             data = instr.operands[-1]
@@ -110,14 +122,15 @@ class Sanitizer:
             self.report("uninitialised register", index, int(bad.reshape(-1).argmax()), f"{file.name}{register} is read before it is written")
 
     # --- shared memory ---
-    def barrier(self, warps: Array) -> None:
-        """Warps that met at a barrier know each other's past."""
+    def barrier(self, waited: Array, came: Array) -> None:
+        """Warps that waited at a barrier know the past of all that came there."""
         n = self.m.warps_per_cta
         for cta in range(len(self.m.ctas)):
-            rows = np.flatnonzero(warps[cta * n : (cta + 1) * n]) + cta * n
-            if rows.size:
-                self.clocks[rows] = self.clocks[rows].max(axis=0)
-                self.clocks[rows, rows % n] += 1
+            rows = np.flatnonzero(waited[cta * n : (cta + 1) * n]) + cta * n
+            everyone = np.flatnonzero(came[cta * n : (cta + 1) * n]) + cta * n
+            if everyone.size:
+                self.clocks[rows] = self.clocks[everyone].max(axis=0)
+                self.clocks[everyone, everyone % n] += 1
 
     def watch(self, space: str, how: str, positions: Array, lanes: Array, size: int) -> None:
         """An access to shared memory."""

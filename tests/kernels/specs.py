@@ -591,3 +591,52 @@ def spin_lock(rng: np.random.Generator) -> Launch:
     rounds, threads, blocks = 2, 64, 2
     total = rounds * blocks * threads * (threads + 1) // 2
     return Launch((blocks, 1, 1), (threads, 1, 1), [np.zeros(1, I32), np.zeros(1, I32), I32(rounds)], {1: np.array([total], I32)})
+
+
+@spec("int", "barrier", "shared")
+def barriers(rng: np.random.Generator) -> Launch:
+    data = ints(rng, 128, -900, 900)
+    count = np.full(128, int((data > 0).sum()))
+    flags = np.full(128, 1 + 2 * int((data > 0).all()) + 4)
+    handed = np.concatenate([data[:64], data[:64][::-1] * 3])
+    return Launch((1, 1, 1), (128, 1, 1), [data, np.zeros(384, I32)], {1: np.concatenate([count, flags, handed]).astype(I32)})
+
+
+@spec("int", "generic", "shared", "local", "calls", "atomics")
+def generic_pointers(rng: np.random.Generator) -> Launch:
+    n = 6
+    data = ints(rng, 64, 0, 100)
+    after, out = data.copy(), np.zeros(64, I32)
+    for t in range(64):
+        own = [1, 2, 3, 4]
+        kind, slot = t % 3, (t + n) & 3
+        old = (int(data[t]), 10 * t, own[slot])[kind]
+        own[slot] += t if kind == 2 else 0
+        now = old + t + (0 if kind == 2 else 100)
+        if kind == 0:
+            after[t] = now
+        out[t] = old * 1000 + now + own[t & 3] + (2000000, 1000000, 0)[kind]
+    return Launch((1, 1, 1), (64, 1, 1), [data, np.zeros(64, I32), I32(n)], {0: after, 1: out})
+
+
+@spec("mma", "f64", "int")
+def mma_kinds(rng: np.random.Generator) -> Launch:
+    lane = np.arange(32)
+    row, quad = lane // 4, lane % 4
+    a, b = rng.integers(-128, 128, (16, 32)).astype(np.int8), rng.integers(-128, 128, (32, 8)).astype(np.int8)
+    pa = np.stack([a[row[:, None] + dr, quad[:, None] * 4 + dc + np.arange(4)] for dc in (0, 16) for dr in (0, 8)], 1)
+    pb = np.stack([b[quad[:, None] * 4 + dk + np.arange(4), row[:, None]] for dk in (0, 16)], 1)
+    product = a.astype(np.int32) @ b.astype(np.int32)
+    places = [(row, quad * 2), (row, quad * 2 + 1), (row + 8, quad * 2), (row + 8, quad * 2 + 1)]
+    c = np.stack([product[r, col] + i + 1 for i, (r, col) in enumerate(places)], 1)
+    x, y = rng.integers(-9, 9, (8, 4)).astype(F64), rng.integers(-9, 9, (4, 8)).astype(F64)
+    px, py = x[row, quad], y[quad, row]
+    z = np.stack([(x @ y)[row, quad * 2] + 0.5, (x @ y)[row, quad * 2 + 1] - 0.5], 1)
+    h, g = rng.integers(-8, 9, (16, 16)).astype(F32), rng.integers(-8, 9, (16, 8)).astype(F32)
+    half = lambda v: (v.astype(F32).view(U32) >> U32(16)).astype(np.uint16)  # noqa: E731
+    ph = np.stack([half(h[row[:, None] + dr, quad[:, None] * 2 + dc + np.arange(2)]) for dc in (0, 8) for dr in (0, 8)], 1)
+    pg = np.stack([half(g[quad[:, None] * 2 + dk + np.arange(2), row[:, None]]) for dk in (0, 8)], 1)
+    f = np.stack([(h @ g)[r, col] for r, col in places], 1)
+    words32 = lambda v: np.ascontiguousarray(v).view(U32).reshape(-1)  # noqa: E731
+    args = [words32(pa), words32(pb), np.zeros(128, I32), px, py, np.zeros(64), words32(ph), words32(pg), np.zeros(128, F32)]
+    return Launch((1, 1, 1), (32, 1, 1), args, {2: c.astype(I32).reshape(-1), 5: z.reshape(-1), 8: f.astype(F32).reshape(-1)})
