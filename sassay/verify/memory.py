@@ -38,12 +38,24 @@ class Space:
     pending: list[Access] = field(default_factory=list)
 
 
-class Memory:
-    """The memory of one side of a proof within a region."""
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An access as it happened: its space, how many fences came before it, and the term that stands for it in histories."""
 
-    def __init__(self, terms: Terms, spaces: tuple[str, ...] = ("global", "shared", "local", "generic")) -> None:
+    space: str
+    segment: int
+    access: Access
+    event: Term
+
+
+class Memory:
+    """The memory of one side of a proof within a region. `log` holds every access, in program order."""
+
+    def __init__(self, terms: Terms, spaces: tuple[str, ...] = ("global", "shared", "local", "generic", "const")) -> None:
         self.terms = terms
         self.spaces = {name: Space(terms.var(f"memory.{name}", TOKEN_BITS)) for name in spaces}
+        self.log: list[Logged] = []
+        self.segment = 0
 
     # asking
 
@@ -76,7 +88,15 @@ class Memory:
         """Append a store of `size` bytes in all; `values` are its parts from the lowest address up."""
         words = tuple(self.terms.extract(v, low + 31, low) if v.width > 32 else v for v in values for low in range(0, v.width, 32))
         if not (guard.is_const and guard.value == 0):
-            self.spaces[space].pending.append(Access(kind, guard, address, size, words, strong))
+            self._append(space, Access(kind, guard, address, size, words, strong))
+
+    def _append(self, space: str, access: Access) -> None:
+        self.spaces[space].pending.append(access)
+        self.log.append(Logged(space, self.segment, access, self.event(access)))
+
+    def event(self, access: Access) -> Term:
+        """The term that stands for an access in histories."""
+        return self.terms.opaque(f"event.{access.kind}", (access.guard, access.address, *access.values), TOKEN_BITS, access.size)
 
     def load(self, space: str, guard: Term, address: Term, size: int) -> Term:
         """The `size` bytes at `address` as one term, when `guard` holds; wide loads are made of words, as stores are."""
@@ -112,11 +132,12 @@ class Memory:
         ]  # fmt: skip
         token = self._fold(state.token, relevant) if relevant else state.token
         result = self.terms.opaque(f"old.{space}.{kind}", (token, address, *operands), 8 * size)
-        state.pending.append(Access(kind, guard, address, size, operands, True))
+        self._append(space, Access(kind, guard, address, size, operands, True))
         return result
 
     def fence(self, name: str, guard: Term, operands: tuple[Term, ...] = (), spaces: tuple[str, ...] = ("global", "shared")) -> Term:
         """A barrier or fence: everything before it is folded; the new tokens depend on all of it. Returns its token."""
+        self.segment += 1
         before = tuple(self.token(s) for s in spaces)
         token = self.terms.opaque(f"fence.{name}", (*before, guard, *operands), TOKEN_BITS)
         for s in spaces:
@@ -131,7 +152,7 @@ class Memory:
     def _fold(self, base: Term, accesses: list[Access]) -> Term:
         token = base
         for a in self._canonical(accesses):
-            token = self.terms.opaque(f"access.{a.kind}", (token, a.guard, a.address, *a.values), TOKEN_BITS, a.size)
+            token = self.terms.opaque("access", (token, self.event(a)), TOKEN_BITS)
         return token
 
     def _canonical(self, accesses: list[Access]) -> list[Access]:

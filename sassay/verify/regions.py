@@ -197,12 +197,12 @@ class _Runner:
         for name in list(self.arriving):
             target = name.removeprefix("->")
             merged = self._enter(name)
-            assert merged is not None
-            exits[target] = Exit(self.path[name], merged)
+            if merged is not None:
+                exits[target] = Exit(self.path[name], merged)
         return Region(exits, self.memory, self.trace)
 
     def _enter(self, node: str) -> State | None:
-        """Merge what arrives at a node; None if nothing does."""
+        """Merge what arrives at a node; None if nothing can."""
         incoming = self.arriving.pop(node, [])
         if not incoming:
             return None
@@ -215,8 +215,8 @@ class _Runner:
         if self.shape.always_reached(node, above) and above in self.path:
             total = self.terms.const(1, 1)
         self.relative[node] = total
-        self.path[node] = self.terms.and_(self.path[above], total)
-        return merge(self.terms, ways)
+        path = self.path[node] = self.terms.and_(self.path[above], total)
+        return None if path.is_const and path.value == 0 else merge(self.terms, ways)
 
     def _since(self, above: str, block: str, condition: Term) -> Term:
         """When control comes from `block` by an edge, given that it was at `above`, which dominates it."""

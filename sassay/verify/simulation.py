@@ -12,13 +12,15 @@ from dataclasses import dataclass, field, replace
 from sassay.errors import ProofError
 from sassay.ptx.ast import Register
 from sassay.verify.equality import Budget, Result, equal, rewrite
-from sassay.verify.memory import Memory
+from sassay.verify.memory import Access, Logged, Memory
 from sassay.verify.ptx_side import ENTRY, PtxSide
 from sassay.verify.regions import EXIT, Exit, Key, Region, Side, State, execute
 from sassay.verify.relation import Relation, infer
 from sassay.verify.terms import Term, Terms
 
 MAX_ROUNDS = 30
+MAX_CANDIDATES = 4
+"""How many PTX accesses a SASS access is compared with before it is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Simulation:
         self.sass_cuts = frozenset(pairing.cuts.values())
         self.relations: dict[str, Relation] = {}
         self._answers: dict[tuple[Term, Term, Term], Result] = {}
+        self._merged: dict[Term, Term] = {}
 
     def run(self) -> Outcome:
         """Infer the relations, then discharge every obligation."""
@@ -82,6 +85,7 @@ class Simulation:
         while queue:
             cut = queue.pop(0)
             ptx, sass = self._execute(cut)
+            self._merge_accesses(ptx, sass)
             obligations += self._effects(cut, ptx, sass)
             for target in sorted(set(ptx.exits) | set(self._back(sass))):
                 pair = self._arrival(target, ptx, sass)
@@ -92,6 +96,31 @@ class Simulation:
                     seen.add(target)
                     queue.append(target)
         return changed, obligations
+
+    def _merge_accesses(self, ptx: Region, sass: Region) -> None:
+        """Pair the SASS side's accesses with PTX ones of the same effect, in order, so that histories of them become the same terms."""
+        self._merged = {}
+        free: dict[tuple[str, int, str, int], list[Logged]] = {}
+        for item in ptx.memory.log:
+            free.setdefault((item.space, item.segment, item.access.kind, item.access.size), []).append(item)
+        for item in sass.memory.log:
+            candidates = free.get((item.space, item.segment, item.access.kind, item.access.size), [])
+            for position, candidate in enumerate(candidates[:MAX_CANDIDATES]):
+                if self._same_access(candidate.access, item.access):
+                    self._merged[item.event] = candidate.event
+                    del candidates[position]
+                    break
+
+    def _same_access(self, a: Access, b: Access) -> bool:
+        """Whether two accesses happen under the same condition and then do the same."""
+        if self.equal(a.guard, b.guard, self.terms.const(1, 1)).status != "equal" or len(a.values) != len(b.values):
+            return False
+        pairs = [(a.address, b.address), *zip(a.values, b.values, strict=True)]
+        return all(self.equal(x, y, a.guard).status == "equal" for x, y in pairs)
+
+    def _translate(self, term: Term) -> Term:
+        """A term of the SASS side with its accesses replaced by the PTX ones they were paired with."""
+        return rewrite(self.terms, term, self._merged) if self._merged else term
 
     def _back(self, sass: Region) -> dict[str, Exit]:
         """SASS exits under the PTX names of their cuts."""
@@ -115,7 +144,8 @@ class Simulation:
         return None if mine is None or theirs is None else (mine, theirs)
 
     def equal(self, a: Term, b: Term, condition: Term) -> Result:
-        """`verify.equality.equal`, remembered."""
+        """`verify.equality.equal` of a PTX and a SASS term, remembered."""
+        b = self._translate(b)
         key = (a, b, condition)
         found = self._answers.get(key)
         if found is None:
@@ -138,7 +168,7 @@ class Simulation:
 
     def _same_history(self, a: Term, b: Term) -> Result:
         """Two histories event by event: same kinds in the same order, under the same guards, at the same addresses, with the same values."""
-        pairs = [(a, b)]
+        pairs = [(a, self._translate(b))]
         seen: set[tuple[Term, Term]] = set()
         while pairs:
             a, b = pairs.pop()
@@ -147,13 +177,13 @@ class Simulation:
             seen.add((a, b))
             if a.op != b.op or a.data != b.data or len(a.args) != len(b.args) or not a.op.startswith("fn:"):
                 return Result("unknown", "histories", reason=f"{history_name(a)} against {history_name(b)}")
-            is_access = a.op.startswith("fn:access.")
-            condition = a.args[1] if is_access else self.terms.const(1, 1)
+            is_access = a.op.startswith("fn:event.")
+            condition = a.args[0] if is_access else self.terms.const(1, 1)
             for position, (x, y) in enumerate(zip(a.args, b.args, strict=True)):
                 if is_history(x) or is_history(y):
                     pairs.append((x, y))
                     continue
-                result = self.equal(x, y, condition if position > 1 else self.terms.const(1, 1))
+                result = self.equal(x, y, condition if position else self.terms.const(1, 1))
                 if result.status != "equal":
                     return replace(result, reason=f"{history_name(a)}, argument {position}: {result.reason or result.method}")
         return Result("equal", "histories")
@@ -208,7 +238,7 @@ class Simulation:
 
 def is_history(term: Term) -> bool:
     """Whether a term stands for a history of memory."""
-    return term.op.startswith(("fn:access.", "fn:after.", "fn:fence.")) or (term.op == "var" and str(term.data).startswith("memory."))
+    return term.op.startswith(("fn:access", "fn:event.", "fn:after.", "fn:fence.")) or (term.op == "var" and str(term.data).startswith("memory."))
 
 
 def history_name(term: Term) -> str:
