@@ -13,7 +13,7 @@ from sassay.errors import UnsupportedError
 from sassay.isa.target import Target, target
 from sassay.ptx import ast as ptx
 from sassay.regalloc import AllocationOptions, allocate
-from sassay.regalloc.copies import fold_guarded_copies
+from sassay.regalloc.copies import coalesce_copies, fold_guarded_copies
 from sassay.sass.codec import encode
 from sassay.sass.function import Function, Node
 from sassay.sass.model import Const, File, Imm, Instruction, Reg
@@ -150,6 +150,7 @@ def _kernel(
     if not serial:
         merge_chains(fn)
         fold_guarded_copies(fn)
+        coalesce_copies(fn)
         schedule_virtual(fn, options.max_registers)
         _dump(fn, "schedule", options)
     clock.lap("schedule")

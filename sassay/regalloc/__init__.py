@@ -138,4 +138,9 @@ def _apply(fn: Function, units: Units, found: Colouring) -> None:
         if units.file[u] == File.R and k >= 0:
             highest = max(highest, k + 1)
     fn.registers_used = max(fn.registers_used, highest)
+    renamed = fn.notes.get("renamed")
+    if isinstance(renamed, dict):  # by coalescing before
+        for key, index in renamed.items():
+            if (key[0], index) in names:
+                names[key] = names[key[0], index]
     fn.notes["registers"] = names

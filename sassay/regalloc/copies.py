@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sassay.regalloc.units import is_copy
+from sassay.regalloc.graph import clusters, coalesce, interference
+from sassay.regalloc.units import is_copy, live_out, number
 from sassay.sass.effects import effects, shape, slot_register
 from sassay.sass.function import Function, Node
 from sassay.sass.model import VIRTUAL, File, Reg
-from sassay.sass.rename import rename_slots
+from sassay.sass.rename import rename, rename_slots
 
 Key = tuple[File, int]
 
@@ -66,3 +67,38 @@ def _foldable(
     if maker.instruction.guard != node.instruction.guard or maker.instruction.opcode in ("HMMA", "IMMA", "DMMA"):
         return False
     return touched.get(to, -1) < place[id(maker)]
+
+
+def coalesce_copies(fn: Function) -> None:
+    """Gives both ends of a copy one virtual register wherever they are never alive with different values, and drops the copy. In place.
+
+    Done before scheduling, so that pressure is counted without copies and nothing is ordered around them.
+    """
+    units = number(fn)
+    graph = interference(fn, units, live_out(fn, units))
+    found = clusters(units, graph)
+    coalesce(units, graph, found)
+    names: dict[Key, int] = {}
+    for c, rows in enumerate(found.members):
+        members = [(u, s) for s, row in enumerate(rows) for u in row]
+        if len({units.group_of[u] for u, _ in members}) < 2:
+            continue
+        file = units.file[members[0][0]]
+        base = fn.new(file, len(rows))
+        assert found.of[members[0][0]] == c
+        for u, s in members:
+            names[file, units.index[u]] = base + s
+            fn.tuples.pop((file, units.index[u]), None)
+    if not names:
+        return
+    for block in fn.blocks:
+        kept = []
+        for node in block.nodes:
+            node.instruction = rename(node.instruction, lambda file, index: names.get((file, index), index))
+            pair = is_copy(node)
+            if pair is None or pair[0].index != pair[1].index:
+                kept.append(node)
+        block.nodes = kept
+    moved = fn.notes.setdefault("renamed", {})
+    assert isinstance(moved, dict)
+    moved.update(names)

@@ -16,6 +16,8 @@ from sassay.sched import controls, lists
 
 PRESSURE = {File.R: 24, File.UR: 24, File.P: 5, File.UP: 4}
 """Live registers at which scheduling over virtual registers turns from latency to pressure, unless the given order needs more."""
+HEADROOM = 16
+"""R registers that a block may use beside those that only live through it."""
 SLACK = 2
 """Registers by which a new order may exceed its limit; past that the order given stays."""
 MARGIN = 6
@@ -77,9 +79,11 @@ def schedule_virtual(fn: Function, max_registers: int | None = None) -> None:
             ends, starts = _members(units, out, file), _members(units, entering, file)
             p = lists.pressure_of(file, seen, starts, ends, 0)
             needed = _peak(p, starts)
-            p.limit = max(usual, needed) if file != File.R else min(max(usual, needed), max(limit, needed))
-            pressures.append(lists.pressure_of(file, seen, starts, ends, usual))
-            bounds.append((file, starts, ends, p.limit))
+            wanted = max(usual, len(starts & ends) + HEADROOM) if file == File.R else usual
+            if file == File.R:
+                wanted = min(wanted, limit)
+            pressures.append(lists.pressure_of(file, seen, starts, ends, wanted))
+            bounds.append((file, starts, ends, max(wanted, needed)))
         order = lists.order(graph, heights, pressures)
         moved = [seen[i] for i in order]
         if all(_peak(lists.pressure_of(f, moved, starts, ends, 0), starts) <= most + SLACK for f, starts, ends, most in bounds):

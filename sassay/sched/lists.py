@@ -79,13 +79,16 @@ def order(dag: Dag, heights: Sequence[int], pressures: Sequence[Pressure] = (), 
         if not waiting[i]:
             heapq.heappush(ready, (-heights[i], i))
     result: list[int] = []
+    goals: list[int] | None = None
     cycle = 0
     while len(result) < count:
         while later and later[0][0] <= cycle:
             _, key, i = heapq.heappop(later)
             heapq.heappush(ready, (key, i))
         if pressures and any(len(p.live) >= p.limit for p in pressures):
-            i = _relieve(ready, later, pressures)
+            if goals is None:
+                goals = _goals(dag, pressures)
+            i = _relieve(ready, later, pressures, goals)
         elif ready:
             i = heapq.heappop(ready)[1]
         else:
@@ -106,30 +109,38 @@ def order(dag: Dag, heights: Sequence[int], pressures: Sequence[Pressure] = (), 
     return result
 
 
-def _number(entry: tuple[int, ...]) -> int:
-    return entry[-1]
+def _goals(dag: Dag, pressures: Sequence[Pressure]) -> list[int]:
+    """For each node the first place, in the order given, where something that it leads to ends more registers than it makes."""
+    goals = [0] * dag.count
+    for i in range(dag.count - 1, -1, -1):
+        makes = sum([len(p.defs[i]) for p in pressures])
+        ends = sum([len(p.uses[i]) for p in pressures])
+        goals[i] = i if ends > makes else min([goals[j] for j in dag.successors[i]], default=i)
+    return goals
 
 
-def _relieve(ready: list[tuple[int, int]], later: list[tuple[int, int, int]], pressures: Sequence[Pressure]) -> int:
-    """Removes and returns the candidate that adds least to the files at their limit: ready ones first,
-    then in the order given, which is known to get by."""
+def _relieve(ready: list[tuple[int, int]], later: list[tuple[int, int, int]], pressures: Sequence[Pressure], goals: Sequence[int]) -> int:
+    """Removes and returns the candidate that adds least to the files at their limit: ready ones first, then those on the way to the nearest goal."""
     tight = [p for p in pressures if len(p.live) >= p.limit]
 
     def growth(i: int) -> int:
         return sum([p.change(i) for p in tight])
 
-    best: tuple[int, int] | None = None
-    for _, i in heapq.nsmallest(SCAN, ready, key=_number):
-        candidate = (growth(i), i)
+    def goal(entry: tuple[int, ...]) -> int:
+        return goals[entry[-1]]
+
+    best: tuple[int, int, int] | None = None
+    for _, i in heapq.nsmallest(SCAN, ready, key=goal):
+        candidate = (growth(i), goals[i], i)
         if best is None or candidate < best:
             best = candidate
     if best is None or best[0] > 0:
-        for _, _, i in heapq.nsmallest(SCAN, later, key=_number):
-            candidate = (growth(i), i)
+        for _, _, i in heapq.nsmallest(SCAN, later, key=goal):
+            candidate = (growth(i), goals[i], i)
             if best is None or candidate < best:
                 best = candidate
     assert best is not None
-    i = best[1]
+    i = best[2]
     for k, entry in enumerate(ready):
         if entry[1] == i:
             ready[k] = ready[-1]
