@@ -296,6 +296,7 @@ ROWS: dict[str, Row] = {
     "LEPC": ("R", "2", "1"),
     "PRMT2": ("R", "1", "1"),
     # warp
+    "QSPC": ("PR", "1", "1"),
     "SHFL": ("PR", "1", "1"),
     **_same("VOTE VOTEU", ("butlast", "1", "1")),
     "MATCH": ("P?R", "1", "int64"),
