@@ -107,12 +107,28 @@ class Cursor:
             raise self.error(f"expected {what}, found a floating-point constant", at)
         return value.value
 
+    def integer_in_angles(self) -> int:
+        """The count of `%r<12>`."""
+        at = self.i
+        value = literal(self.tokens[at])
+        if not isinstance(value, IntOperand) or not 0 <= value.value < 1 << 31:
+            raise self.unexpected("a count")
+        self.i += 1
+        return value.value
+
+    def constant_term(self, what: str, at: int) -> int:
+        """One operand of a sum: an integer literal or an expression in parentheses."""
+        value = self._unary(0)
+        if isinstance(value, FloatOperand):
+            raise self.error(f"expected {what}, found a floating-point constant", at)
+        return value.value
+
     def constant(self) -> IntOperand | FloatOperand:
         """A constant expression: literals, parentheses, casts, unary and binary operators, `?:`."""
         return self._expression(0)
 
     def _expression(self, level: int) -> IntOperand | FloatOperand:
-        if level > 200:
+        if level > 40:
             raise self.error("constant expression nested too deeply")
         value = self._binary(1, level)
         if self.tokens[self.i] == "?":
@@ -165,7 +181,7 @@ class Cursor:
         return FloatOperand(struct.unpack("<Q", struct.pack("<d", value))[0], True)
 
     def _unary(self, level: int) -> IntOperand | FloatOperand:
-        if level > 200:
+        if level > 40:
             raise self.error("constant expression nested too deeply")
         token = self.tokens[self.i]
         if token in ("-", "+", "~", "!"):

@@ -1,436 +1,274 @@
-"""PTX text -> `ast.Module`: declarations, scopes, statements, operands. What an instruction may be is the instruction table's business."""
+"""PTX text -> `ptx.ast.Module`."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from sassay.errors import ErrorList, Location, PtxError
-from sassay.ptx import declarations_v1 as declarations
-from sassay.ptx.ast import (
-    TYPE_BITS,
-    AddressOperand,
-    BracketOperand,
-    FloatOperand,
-    Function,
-    Guard,
-    Instruction,
-    IntOperand,
-    Label,
-    LabelOperand,
-    LineMark,
-    ListOperand,
-    Module,
-    PairOperand,
-    PragmaMark,
-    PtxOperand,
-    Register,
-    RegOperand,
-    SinkOperand,
-    SpecialOperand,
-    SymbolOperand,
-    Variable,
-    VectorOperand,
-)
-from sassay.ptx.cursor import Cursor, is_name
+from sassay.errors import ErrorList, PtxError, SassayError
+from sassay.ptx.ast import Function, Module, Variable
+from sassay.ptx.body import MAX_ERRORS, BodyParser, line_mark
+from sassay.ptx.cursor import Cursor
+from sassay.ptx.declarations import LINKAGES, attribute_list, merge_variable, parameters, same_signature, variables
 from sassay.ptx.lexer import Source
-from sassay.ptx.special import SPECIALS
+from sassay.ptx.scope import FunctionScope, Named
 
-MAX_ERRORS = 20
-_BEFORE_LABEL = frozenset({";", "{", "}", ":"})
-"""What a label may follow, besides the column number of a .loc."""
-_COMPONENTS = frozenset({"x", "y", "z", "w", "r", "g", "b", "a"})
+_SPACES = frozenset({".global", ".shared", ".const", ".local", ".param"})
+_COUNTS = {  # directive of a function -> most values
+    ".maxntid": 3, ".reqntid": 3, ".reqnctapercluster": 3, ".maxnreg": 1, ".minnctapersm": 1, ".maxnctapersm": 1, ".maxclusterrank": 1,
+    ".abi_preserve": 1, ".abi_preserve_control": 1, ".minperctamemory": 1,
+}  # fmt: skip
+_FLAGS = frozenset({".noreturn", ".explicitcluster", ".blocksareclusters"})
+_OPTIONS = frozenset({"texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"})
+NEWEST = (9, 5)
+_LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 0, 6: 5, 7: 8, 8: 8, 9: 5}
+"""The last minor version of each major one."""
 
 
 def parse(text: str, file: str = "<ptx>", target: str | None = None) -> Module:
-    """Parse a module. All errors found are raised together (ErrorList), or the only one (PtxError)."""
-    parser = Parser(Source(text, file))
-    module = parser.module()
-    if target is not None and not module.target:
-        module.target = target
-    if parser.cursor.errors:
-        raise parser.cursor.errors[0] if len(parser.cursor.errors) == 1 else ErrorList(list(parser.cursor.errors))
+    """The module a PTX text spells. Raises a PtxError, or an ErrorList when there are several.
+
+    `target` is the chip to compile for ("sm_90a"); it must be able to run what the text's own `.target` asks for.
+    """
+    parser = _ModuleParser(Cursor(Source(text, file)), target)
+    try:
+        module = parser.parse()
+    except PtxError as error:
+        if not any(error is known for known in parser.cursor.errors):
+            parser.cursor.errors.append(error)
+        module = None
+    errors: list[SassayError] = [*sorted(parser.cursor.errors, key=_place)]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors or module is None:
+        raise ErrorList(errors)
     return module
 
 
-class Scope:
-    """Names of one pair of braces: registers, variables and labels (by their name unique in the function)."""
-
-    __slots__ = ("labels", "names", "parent")
-
-    def __init__(self, parent: Scope | None) -> None:
-        self.parent = parent
-        self.names: dict[str, Any] = {}
-        self.labels: dict[str, str] = {}
-
-    def find(self, name: str) -> Any:
-        scope: Scope | None = self
-        while scope is not None:
-            found = scope.names.get(name)
-            if found is not None:
-                return found
-            scope = scope.parent
-        return None
-
-    def label(self, name: str) -> str | None:
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.labels:
-                return scope.labels[name]
-            scope = scope.parent
-        return None
+def _place(error: PtxError) -> tuple[int, int]:
+    return (error.location.line, error.location.column) if error.location is not None else (0, 0)
 
 
-class Parser:
-    """One module's parse: the cursor, the module so far, and the function and scope being read."""
+class _ModuleParser:
+    def __init__(self, cursor: Cursor, target: str | None) -> None:
+        self.cursor = cursor
+        self.target = target
+        self.names: dict[str, Named] = {}
+        self.module = Module((0, 0), "", (), 64)
 
-    def __init__(self, source: Source) -> None:
-        self.cursor = Cursor(source)
-        self.globals = Scope(None)
-        self.scope = self.globals
-        self.result = Module((0, 0), "", (), 64)
-        self.function: Function | None = None
-        self._labels: set[str] = set()
-        self._operands: dict[str, RegOperand] = {}
-
-    # module
-
-    def module(self) -> Module:
+    def parse(self) -> Module:
         cursor = self.cursor
+        self._header()
         while cursor.tokens[cursor.i]:
             start = cursor.i
             try:
-                declarations.top_level(self)
+                self._item()
             except PtxError as error:
-                self._note(error)
-                self.scope, self.function = self.globals, None
-                self._skip_to_declaration(start)
-        if not self.result.version[0]:
-            cursor.errors.insert(0, PtxError("missing .version directive", cursor.location(0)))
-        return self.result
+                if not any(error is known for known in cursor.errors):
+                    cursor.errors.append(error)
+                if len(cursor.errors) >= MAX_ERRORS or not cursor.tokens[cursor.i]:
+                    break
+                self._recover(start)
+        return self.module
 
-    def _note(self, error: PtxError) -> None:
-        self.cursor.errors.append(error)
-        if len(self.cursor.errors) >= MAX_ERRORS:
-            raise ErrorList(list(self.cursor.errors))
-
-    def _skip_to_declaration(self, start: int) -> None:
+    def _recover(self, start: int) -> None:
+        """After an error outside a body: go on after `;` or after the braces that open first."""
         cursor = self.cursor
         cursor.i = max(cursor.i, start + 1)
-        while cursor.tokens[cursor.i] and cursor.tokens[cursor.i] not in (".visible", ".entry", ".func", ".global", ".extern", ".weak"):
+        depth = 0
+        while token := cursor.tokens[cursor.i]:
             cursor.i += 1
-
-    # bodies
-
-    def body(self, function: Function, parameters: list[Variable]) -> None:
-        """Read `{ ... }` into the function."""
-        self.function = function
-        function.body = []
-        self._labels = set()
-        outer = self.scope
-        self.scope = Scope(outer)
-        for parameter in parameters:
-            self.scope.names[parameter.name] = parameter
-        self.block()
-        self.scope = outer
-        self.function = None
-
-    def block(self) -> None:
-        """Statements between braces, with a scope of their own."""
-        cursor = self.cursor
-        cursor.expect("{")
-        outer = self.scope
-        self.scope = Scope(outer)
-        saved, self._operands = self._operands, {}
-        self._collect_labels()
-        tokens = cursor.tokens
-        while tokens[cursor.i] != "}":
-            if not tokens[cursor.i]:
-                raise cursor.unexpected("'}'")
-            start = cursor.i
-            try:
-                self.statement()
-            except PtxError as error:
-                self._note(error)
-                self._skip_statement(start)
-        cursor.i += 1
-        self.scope, self._operands = outer, saved
-
-    def _skip_statement(self, start: int) -> None:
-        cursor, tokens = self.cursor, self.cursor.tokens
-        cursor.i = max(cursor.i, start)
-        while tokens[cursor.i] not in (";", "}", ""):
-            cursor.i += 1
-        if tokens[cursor.i] == ";":
-            cursor.i += 1
-
-    def _collect_labels(self) -> None:
-        """Labels of this scope, so that branches may name them before they stand."""
-        tokens, i, depth = self.cursor.tokens, self.cursor.i, 0
-        while True:
-            token = tokens[i]
-            if token == "{":
-                depth += 1
-            elif token == "}":
-                if depth == 0:
-                    return
-                depth -= 1
-            elif not token:
+            depth += (token == "{") - (token == "}")
+            if depth <= 0 and token in (";", "}"):
                 return
-            elif token == ":" and depth == 0 and is_name(tokens[i - 1]) and (tokens[i - 2] in _BEFORE_LABEL or tokens[i - 2].isdigit()):
-                name = tokens[i - 1]
-                if name in self.scope.labels:
-                    self._note(self.cursor.error(f"label '{name}' is defined twice", i - 1))
-                unique, number = name, 1
-                while unique in self._labels:
-                    unique, number = f"{name}.{number}", number + 1
-                self._labels.add(unique)
-                self.scope.labels[name] = unique
-            i += 1
 
-    def statement(self) -> None:
+    def _header(self) -> None:
         cursor = self.cursor
+        if not cursor.accept(".version"):
+            raise cursor.unexpected("'.version'")
         token = cursor.tokens[cursor.i]
-        assert self.function is not None and self.function.body is not None
-        if token == "{":
-            self.block()
-        elif token == ";":
-            cursor.i += 1
-        elif token[0] == ".":
-            declarations.in_body(self)
-        elif token != "@" and cursor.tokens[cursor.i + 1] == ":":
-            self._label(token)
-        else:
-            self.function.body.append(self.instruction())
-
-    def _label(self, token: str) -> None:
-        cursor = self.cursor
-        location = cursor.location()
-        cursor.i += 2
-        assert self.function is not None and self.function.body is not None
-        name = self.scope.labels.get(token, token)
-        if cursor.tokens[cursor.i] in (".branchtargets", ".calltargets", ".callprototype"):
-            declarations.target_list(self, name)
-            return
-        self.function.body.append(Label(name, location))
-
-    def line_mark(self) -> LineMark:
-        """`.loc file line column [, function_name label [+ offset], inlined_at file line column]`; the directive has been read."""
-        cursor = self.cursor
-        file, line, column = cursor.integer(), cursor.integer(), cursor.integer()
-        name, inlined = "", None
-        while cursor.accept(","):
-            word = cursor.name("function_name or inlined_at")
-            if word == "function_name":
-                name = cursor.tokens[cursor.i]
-                cursor.i += 1
-                if cursor.accept("+"):
-                    name += f"+{cursor.integer()}"
-            elif word == "inlined_at":
-                inlined = (cursor.integer(), cursor.integer(), cursor.integer())
+        found = re.fullmatch(r"(\d+)\.(\d+)", token)
+        if found is None or len(token) > 10:
+            raise cursor.unexpected("a version such as 8.7")
+        self.module.version = (int(found[1]), int(found[2]))
+        if self.module.version[1] > _LAST_MINOR.get(self.module.version[0], -1):
+            raise cursor.error(f"PTX version {token} is not supported; the newest known is {NEWEST[0]}.{NEWEST[1]}")
+        cursor.i += 1
+        if not cursor.accept(".target"):
+            raise cursor.unexpected("'.target'")
+        options = []
+        while True:
+            at = cursor.i
+            word = cursor.name("a target")
+            if re.fullmatch(r"sm_\d+[af]?", word) and not self.module.target:
+                self.module.target = word
+            elif word in _OPTIONS:
+                options.append(word)
             else:
-                raise cursor.error(f"unknown .loc attribute '{word}'", cursor.i - 1)
-        return LineMark(file, line, column, name, inlined)
+                raise cursor.error(f"unknown target '{word}'", at)
+            if not cursor.accept(","):
+                break
+        if not self.module.target:
+            raise cursor.error("'.target' names no sm_NN")
+        self.module.target_options = tuple(options)
 
-    def pragma(self) -> PragmaMark:
-        texts = [self.cursor.string()]
-        while self.cursor.accept(","):
-            texts.append(self.cursor.string())
-        self.cursor.expect(";")
-        return PragmaMark("; ".join(texts))
-
-    # instructions
-
-    def instruction(self) -> Instruction:
-        cursor = self.cursor
-        guard = self._guard() if cursor.tokens[cursor.i] == "@" else None
-        token = cursor.tokens[cursor.i]
-        location = cursor.location()
-        if not is_name(token) or token[0] == "%":
-            raise cursor.unexpected("an instruction")
-        cursor.i += 1
-        opcode, *modifiers = token.split(".")
-        operands: list[PtxOperand] = []
-        if not cursor.accept(";"):
-            operands.append(self.operand())
-            while not cursor.accept(";"):
-                cursor.expect(",")
-                operands.append(self.operand())
-        return Instruction(opcode, tuple(modifiers), tuple(operands), guard, location, opcode)
-
-    def _guard(self) -> Guard:
-        cursor = self.cursor
-        cursor.i += 1
-        negated = cursor.accept("!")
-        at = cursor.i
-        name = cursor.name("a predicate")
-        found = self.scope.find(name)
-        if not isinstance(found, Register) or found.type != "pred":
-            raise cursor.error(f"'{name}' is not a predicate register", at)
-        return Guard(found, negated)
-
-    def operand(self) -> PtxOperand:
+    def _item(self) -> None:
         cursor = self.cursor
         token = cursor.tokens[cursor.i]
-        known = self._operands.get(token)
-        if known is not None:
-            cursor.i += 1
-            return self._after_register(known) if cursor.tokens[cursor.i] == "|" else known
-        if token == "[":
-            return self._brackets()
-        if token == "{":
-            return self._vector()
-        if token == "(":
-            return self._list() if self._is_list() else cursor.constant()
-        if token == "_":
-            cursor.i += 1
-            return self._after_register(SinkOperand()) if cursor.tokens[cursor.i] == "|" else SinkOperand()
-        if token in ("!", "-") and is_name(cursor.tokens[cursor.i + 1]):
-            cursor.i += 1
-            inner = self.operand()
-            if not isinstance(inner, RegOperand):
-                raise cursor.error(f"'{token}' needs a register", cursor.i - 1)
-            return RegOperand(inner.register, not inner.negated, inner.component)
-        if is_name(token) and token != "WARP_SZ":
-            return self._named(token)
-        return cursor.constant()
-
-    def _after_register(self, first: PtxOperand) -> PairOperand:
-        self.cursor.expect("|")
-        second = self.operand()
-        return PairOperand(None if isinstance(first, SinkOperand) else first, None if isinstance(second, SinkOperand) else second)
-
-    def _named(self, token: str) -> PtxOperand:
-        cursor = self.cursor
+        if token.startswith(".section"):
+            self._section(token)
+            return
+        if token == "@@":
+            self._dwarf()
+            return
+        if not token.startswith("."):
+            raise cursor.unexpected("a directive")
         cursor.i += 1
-        base, _, component = token.partition(".")
-        found = self.scope.find(token) if not component else self.scope.find(base)
-        if isinstance(found, Register):
-            operand = RegOperand(found, False, component)
-            if not component:
-                self._operands[token] = operand
-            return self._after_register(operand) if cursor.tokens[cursor.i] == "|" else operand
-        if token[0] == "%" and base[1:] in SPECIALS:
-            return self._special(base[1:], component)
-        if isinstance(found, Variable | Function):
-            return SymbolOperand(found, self._offset())
-        label = self.scope.label(token)
-        if label is not None:
-            return LabelOperand(label)
-        raise cursor.error(f"unknown symbol '{token}'", cursor.i - 1)
-
-    def _special(self, name: str, component: str) -> SpecialOperand:
-        special = SPECIALS[name]
-        if component and (not special.vector or component not in _COMPONENTS):
-            raise self.cursor.error(f"%{name} has no component .{component}", self.cursor.i - 1)
-        if special.vector and not component:
-            component = ""
-        return SpecialOperand(name, component)
-
-    def _offset(self) -> int:
-        cursor = self.cursor
-        sign = cursor.tokens[cursor.i]
-        if sign not in ("+", "-"):
-            return 0
-        cursor.i += 1
-        value = cursor.integer("an offset")
-        return value if sign == "+" else -value
-
-    def _vector(self) -> VectorOperand:
-        cursor = self.cursor
-        cursor.expect("{")
-        elements: list[PtxOperand | None] = []
-        while True:
-            inner = self.operand()
-            elements.append(None if isinstance(inner, SinkOperand) else inner)
-            if cursor.accept("}"):
-                return VectorOperand(tuple(elements))
+        if token == ".address_size":
+            size = cursor.integer()
+            if size not in (32, 64):
+                raise cursor.error(f"address size {size} is neither 32 nor 64", cursor.i - 1)
+            self.module.address_size = size
+        elif token == ".file":
+            self._file()
+        elif token == ".pragma":
+            self.module.pragmas += tuple(self._strings())
+        elif token == ".alias":
+            name = cursor.name()
             cursor.expect(",")
-
-    def _is_list(self) -> bool:
-        """Whether parentheses here hold call arguments rather than a constant expression."""
-        cursor = self.cursor
-        following = cursor.tokens[cursor.i + 1]
-        return following == ")" or (is_name(following) and following != "WARP_SZ") or following in ("_",) or self._in_call()
-
-    def _in_call(self) -> bool:
-        i = self.cursor.i
-        tokens = self.cursor.tokens
-        while i and tokens[i - 1] not in (";", "{", "}", ":"):
-            i -= 1
-        return any(re.match(r"call\b", t) for t in tokens[i : i + 4])
-
-    def _list(self) -> ListOperand:
-        cursor = self.cursor
-        cursor.expect("(")
-        elements: list[PtxOperand] = []
-        if cursor.accept(")"):
-            return ListOperand(())
-        while True:
-            elements.append(self.operand())
-            if cursor.accept(")"):
-                return ListOperand(tuple(elements))
-            cursor.expect(",")
-
-    def _brackets(self) -> AddressOperand | BracketOperand:
-        """`[base+offset]`, or several operands between brackets."""
-        cursor = self.cursor
-        cursor.expect("[")
-        at = cursor.i
-        token = cursor.tokens[cursor.i]
-        if not is_name(token) or token == "WARP_SZ":
-            if token == "{":
-                return self._composite([])
-            offset = cursor.integer("an address")
-            cursor.expect("]")
-            return AddressOperand(None, offset)
-        first = self.operand()
-        base: Register | Variable | None
-        if isinstance(first, RegOperand) and not first.negated and not first.component:
-            base, offset = first.register, self._offset()
-        elif isinstance(first, SymbolOperand) and isinstance(first.symbol, Variable):
-            base, offset = first.symbol, first.offset
+            self.module.aliases[name] = cursor.name()
+            cursor.expect(";")
+        elif token == ".loc":
+            line_mark(cursor)
         else:
-            raise cursor.error(f"'{token}' cannot be an address", at)
-        if cursor.tokens[cursor.i] == ",":
-            cursor.i += 1
-            return self._composite([first if not offset else AddressOperand(base, offset)])
-        cursor.expect("]")
-        return AddressOperand(base, offset)
+            self._declaration(token)
 
-    def _composite(self, elements: list[PtxOperand]) -> BracketOperand:
+    def _strings(self) -> list[str]:
+        found = [self.cursor.string()]
+        while self.cursor.accept(","):
+            found.append(self.cursor.string())
+        self.cursor.expect(";")
+        return found
+
+    def _file(self) -> None:
         cursor = self.cursor
-        while True:
-            elements.append(self.operand())
-            if cursor.accept("]"):
-                return BracketOperand(tuple(elements))
+        index = cursor.integer_in_angles()
+        self.module.files[index] = cursor.string()
+        if cursor.accept(","):
+            cursor.integer()
             cursor.expect(",")
+            cursor.integer()
 
-    # shared with declarations
+    def _section(self, token: str) -> None:
+        cursor = self.cursor
+        found = re.match(r"\.section\s+(\.\w+)\s*(?://[^\n]*)?\s*\{(.*)\}\Z", token, re.DOTALL)
+        if found is None:
+            cursor.i += 1
+            raise cursor.unexpected("a section name and its lines in braces")
+        lines = [line.partition("//")[0].strip() for line in found[2].split("\n")]
+        self.module.sections[found[1]] = [line for line in lines if line]
+        cursor.i += 1
 
-    def declare(self, name: str, thing: Register | Variable | Function, index: int) -> None:
-        """Enter a name in the current scope."""
-        known = self.scope.names.get(name)
-        if known is not None and not isinstance(thing, Function):
-            if isinstance(known, Variable) and isinstance(thing, Variable) and "extern" in (known.linkage, thing.linkage):
-                self.scope.names[name] = known if thing.linkage == "extern" else thing
-                return
-            raise self.cursor.error(f"'{name}' is defined twice", index)
-        self._operands.pop(name, None)
-        self.scope.names[name] = thing
+    def _dwarf(self) -> None:
+        """`@@dwarf ...`, one line of the old form of debug data."""
+        cursor = self.cursor
+        line = cursor.location().line
+        start = cursor.source.positions[cursor.i]
+        while cursor.tokens[cursor.i] and cursor.location().line == line:
+            cursor.i += 1
+        text = cursor.source.text[start : cursor.source.positions[cursor.i]].strip()
+        if not text[2:].lower().startswith("dwarf"):
+            raise cursor.error("unknown directive after '@@'")
+        self.module.sections.setdefault("@@dwarf", []).append(text)
 
-    def location(self) -> Location:
-        return self.cursor.location()
+    def _declaration(self, token: str) -> None:
+        cursor = self.cursor
+        linkage = ""
+        while token in LINKAGES or token == ".attribute":
+            if token == ".attribute" or linkage:
+                cursor.i -= 1
+                raise cursor.unexpected("a state space, .entry or .func")
+            linkage = token[1:]
+            token = cursor.tokens[cursor.i]
+            cursor.i += 1
+        if token in (".entry", ".func"):
+            self._function(token == ".entry", linkage)
+        elif token in _SPACES:
+            for variable in variables(cursor, token[1:], linkage, self.names):
+                self._add_variable(variable)
+        else:
+            cursor.i -= 1
+            raise cursor.error(f"unknown directive '{token}'")
 
+    def _add_variable(self, variable: Variable) -> None:
+        old = self.names.get(variable.name)
+        if isinstance(old, Variable):
+            merge_variable(old, variable)
+            return
+        if old is not None:
+            raise PtxError(f"duplicate definition of '{variable.name}'", variable.location)
+        self.names[variable.name] = variable
+        self.module.variables.append(variable)
 
-def type_name(parser: Parser) -> str:
-    """A `.type` token."""
-    token = parser.cursor.tokens[parser.cursor.i]
-    if token[:1] != "." or token[1:] not in TYPE_BITS:
-        raise parser.cursor.unexpected("a type")
-    parser.cursor.i += 1
-    return token[1:]
+    def _function(self, is_entry: bool, linkage: str) -> None:
+        cursor = self.cursor
+        function = Function("", is_entry, linkage=linkage)
+        scope = FunctionScope(function, self.names)
+        if cursor.accept(".attribute"):
+            attribute_list(cursor)
+        if not is_entry and cursor.tokens[cursor.i] == "(":
+            function.returns = parameters(cursor, scope)
+        at = cursor.i
+        function.name = cursor.name("a function name")
+        function.location = cursor.location(at)
+        if cursor.tokens[cursor.i] == "(":
+            function.params = parameters(cursor, scope, is_entry)
+        self._directives(function)
+        kept = self._add_function(function)
+        if cursor.accept(";"):
+            return
+        if cursor.tokens[cursor.i] != "{":
+            raise cursor.unexpected("'{' or ';'")
+        if linkage == "extern":
+            raise cursor.error(f"'.extern' function '{function.name}' has a body")
+        if kept.body is not None:
+            raise cursor.error(f"duplicate definition of '{function.name}'", at)
+        cursor.i += 1
+        scope.function = kept
+        kept.registers, kept.params, kept.returns, kept.directives = function.registers, function.params, function.returns, function.directives
+        kept.body = []
+        kept.body = BodyParser(cursor, self.module, kept, scope).parse()
 
+    def _add_function(self, function: Function) -> Function:
+        old = self.names.get(function.name)
+        if old is None:
+            self.names[function.name] = function
+            self.module.functions.append(function)
+            return function
+        if not isinstance(old, Function):
+            raise PtxError(f"duplicate definition of '{function.name}'", function.location)
+        if not same_signature(old, function):
+            raise PtxError(f"'{function.name}' was declared before with other parameters", function.location)
+        old.pragmas += function.pragmas
+        if old.body is None:
+            old.linkage, old.location = function.linkage or old.linkage, function.location
+        return old
 
-def number(parser: Parser) -> IntOperand | FloatOperand:
-    return parser.cursor.constant()
+    def _directives(self, function: Function) -> None:
+        cursor = self.cursor
+        while (token := cursor.tokens[cursor.i]).startswith("."):
+            cursor.i += 1
+            if token == ".pragma":
+                function.pragmas += tuple(self._strings())
+            elif token == ".attribute":
+                attribute_list(cursor)
+            elif token in _FLAGS:
+                function.directives[token[1:]] = ()
+            elif token in _COUNTS:
+                values = [cursor.integer()]
+                while len(values) < _COUNTS[token] and cursor.accept(","):
+                    values.append(cursor.integer())
+                values += [1] * (_COUNTS[token] - len(values))
+                function.directives[token[1:]] = tuple(values)
+            else:
+                cursor.i -= 1
+                raise cursor.error(f"unknown directive '{token}' of a function")
