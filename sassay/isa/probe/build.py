@@ -57,18 +57,20 @@ class Builder:
 
     # -- learning --------------------------------------------------------------------------------------------------------------------------
 
-    def learn(self, seeds: dict[Key, list[int]]) -> list[ClassLearner]:
-        """Runs all learners in step, so that each round is one pass over nvdisasm. One that fails starts again with other random choices."""
+    def learn(self, seeds: dict[Key, list[int]], priors: dict[Key, ClassLearner] | None = None) -> list[ClassLearner]:
+        """Runs all learners in step, so that each round is one pass over nvdisasm. One that fails starts again with other random choices.
+        `priors`: learners of another chip, tried first as guesses."""
         done: dict[Key, ClassLearner] = {}
         running: list[tuple[Key, int, ClassLearner, Asking, list[int]]] = []
 
         def start(key: Key, attempt: int) -> None:
             learner = ClassLearner(key[0], key[1], seeds[key], self.seed * 100 + attempt)
-            asking = learner.run()
+            prior = (priors or {}).get(key)
+            asking = learner.run_with(prior) if prior is not None and attempt == -1 else learner.run()
             running.append((key, attempt, learner, asking, next(asking)))
 
         for key in seeds:
-            start(key, 0)
+            start(key, -1 if priors and key in priors else 0)
         round_ = 0
         while running:
             round_ += 1

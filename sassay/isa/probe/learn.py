@@ -264,6 +264,22 @@ class ClassLearner:
                 break
         yield from self.find_reuse()
 
+    def run_with(self, prior: ClassLearner) -> Asking:
+        """Takes fields, features and their grouping from the same class of another chip as a guess: asks for all outcomes anew and tests them
+        on random words. A guess that fails shows as `problem` or `mismatches`."""
+        assert prior.base is not None
+        self.relative, self.order, self.field_order = prior.relative, prior.order, prior.field_order
+        self.fields, self.features, self.hidden = prior.fields, prior.features, prior.hidden
+        self.groups = [Group(list(g.features)) for g in prior.groups]
+        (self.base,) = yield from self.ask([prior.base.word])
+        if self.base is None:
+            self.problem = "the other chip's base word is not legal here"
+            return
+        self.base_tokens = self.label(self.base)
+        yield from self.enumerate_groups(set())
+        yield from self.validate(300)
+        yield from self.find_reuse()
+
     def gather(self) -> Generator[list[int], list[Answer], list[Reading]]:
         """Legal words around the seeds, texts without undefined enum values first, words with many visible numbers first."""
         words = list(self.seeds[:24])
