@@ -130,7 +130,11 @@ def convert(a: int, source: str, name: str, mode: str) -> int:
     x = decode(a, source)
     e, m = SHAPES[name]
     if is_nan(x):
-        return 0x7FFFFFFFFFFFFFFF if name == "f64" else NAN[name]
+        if name != "f64":
+            return NAN[name]
+        se, sm = SHAPES[source]
+        sign, payload = a >> (se + sm), a & ((1 << sm) - 1)
+        return sign << 63 | 0x7FF8 << 48 | payload << (52 - sm)
     if is_inf(x):
         return ((1 << e) - 1) << m | negative(x) << (e + m)
     return encode(exact(x), negative(x), name, mode)

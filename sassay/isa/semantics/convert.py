@@ -170,14 +170,18 @@ def f2fp(site: Site) -> Function:
 
 
 def _merged(site: Site, pack: Callable[[Any, Any], Any], bits: int) -> Callable[[Any, Any, Any], Any]:
-    """Take operand c: a pair of bytes goes below c's low half; for other sizes only c = RZ is known."""
+    """Take operand c: a pair of bytes goes below c's low half (.H1: high half); for other sizes only c = RZ is known."""
     alg = site.alg
-    if bits != 16 and not site.is_zero():
+    s = site.peek()
+    if s is None or (bits != 16 and not site.is_zero()):
         raise site.fail("merging this size is not known")
-    site.integer()
+    if s.neg or s.absolute or s.invert or s.suffix not in ((), ("H0",), ("H1",)):
+        raise site.fail(f"operand {site.at}: modifier not known here")
+    at = 16 if s.suffix == ("H1",) else 0
+    site.argument(32, None, s.value if s.kind == "imm" else None)
     if bits != 16:
         return lambda a, b, c: alg.zext(pack(a, b), bits, 32)
-    return lambda a, b, c: alg.concat(alg.extract(c, 15, 0, 32), pack(a, b), 16, 16)
+    return lambda a, b, c: alg.concat(alg.extract(c, at + 15, at, 32), pack(a, b), 16, 16)
 
 
 def _pairing(site: Site, op: FloatOp) -> tuple[Callable[[Any, Any], Any], int]:

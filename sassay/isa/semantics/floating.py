@@ -234,23 +234,29 @@ def fsetp(site: Site) -> Function:
     return _setp(site, "f32")
 
 
-@operation("DSETP", evidence=[("MIN MAX", DOC, "lowering of min/max.f64"), ("", DOC, "ptx setp.f64; lowering")])
+@operation("DSETP", evidence=[("MIN MAX", DOC, "lowering of min/max.f64: the second predicate guards the quieting of a NaN result"), ("", DOC, "ptx setp.f64; lowering")])
 def dsetp(site: Site) -> Function:
-    """Two predicates from a comparison in f64. MIN and MAX: whether `a` is the wanted operand, NaN losing."""
+    """Two predicates from a comparison in f64. MIN and MAX: whether `a` is the wanted operand, NaN losing; and whether both are NaN."""
     which = site.choose("MIN", "MAX")
     if not which:
         return _setp(site, "f64")
+    if not site.flag("AND"):
+        raise site.fail("only .AND is known")
     alg = site.alg
-    live = site.write_predicates(2)
+    site.write_predicates(2)
     site.float(64)
     site.float(64)
+    if choice(site) is not True:
+        raise site.fail("only a combination with PT is known")
     pick = alg.float_op(FloatOp("min" if which == "MIN" else "max", "f64"))
     nan = alg.float_op(FloatOp("compare", "f64", relation="NAN"))
 
-    def first(a: Any, b: Any) -> Any:
-        return alg.and_(alg.eq(pick(a, b), a, 64), alg.not_(nan(a, a), 1), 1)
+    def fn(a: Any, b: Any) -> tuple[Any, ...]:
+        bad = nan(a, a)
+        first = alg.and_(alg.eq(pick(a, b), a, 64), alg.not_(bad, 1), 1)
+        return first, alg.and_(bad, nan(b, b), 1)
 
-    return set_predicates(site, live, first, 2)
+    return fn
 
 
 @operation("FSET", "UFSET", evidence=[("", DOC, "ptx set.f32; lowering")])

@@ -4,7 +4,7 @@ Rules and where they come from (the sources' own measurements were made on sm_75
 
 - f32, f16, bf16: every NaN result is canonical (0x7fffffff, 0x7fff); documented by PTX, measured by others.
 - f64: an invalid operation gives 0xfff8000000000000; an input NaN is passed on quieted, the first operand's before the second's before the third's.
-  Which operand wins is not published: weak evidence.
+  Which operand wins is not published: weak evidence. Conversions to f64 keep a NaN's sign and payload and make it quiet.
 - .ftz flushes subnormal inputs, and results that are subnormal after rounding, to zero of their sign. .sat: NaN gives +0.
 
 Callers run under `numpy_algebra.quiet()`: numpy would warn of the overflows and invalid operations that are ordinary here.
@@ -594,8 +594,10 @@ def _convert(op: FloatOp) -> Callable[..., Array]:
     if name == "f64":
 
         def to_double(a: Array) -> Array:
+            # The widened NaN keeps sign and payload and is quiet, as ptxas folds it (numpy's conversion does the same).
             bits = widen(a, source).view(U64)
-            return np.where(is_nan(a, source), U64(0xFFF8000000000000) if source == "f64" else U64(0x7FFFFFFFFFFFFFFF), bits)
+            nan = is_nan(a, source)
+            return np.where(nan, bits | U64(1 << 51), bits) if nan.any() else bits
 
         core: Callable[..., Array] = to_double
     elif name == "ue8m0":
