@@ -66,6 +66,8 @@ class Emitter:
         self.descriptor: int | None = None
         self.lists: dict[Block, list[list[Node]]] = {}
         self.uses_stack = False
+        self.done: set[Op] = set()
+        """Operations emitted before their turn, with one that uses them."""
 
     # Output ----------------------------------------------------------------------------------------------------------------------------
 
@@ -222,7 +224,7 @@ class Emitter:
             self.lists[b] = groups
             for i in range(len(b.ops) - 1, -1, -1):
                 op = b.ops[i]
-                if not op.effect and not any(self.needed(r) for r in op.results):
+                if op in self.done or (not op.effect and not any(self.needed(r) for r in op.results)):
                     continue
                 self.at, self.op, self.out = (b, i), op, []
                 self.one(op)

@@ -240,6 +240,11 @@ def emit_add64(e: Emitter, op: Op) -> None:
         if high.const == 0 and low.const is None:
             e.ins("IMAD", ("WIDE", "U32"), [d, e.a(low), Imm(1), e.a(q)])
             return
+    for p, q, mp, mq in ((x, y, mx, my), (y, x, my, mx)):
+        shifted = None if mp or mq or not alone(e, p) else shifted_pair(p)
+        if shifted is not None and q.const is None:
+            emit_lea64(e, d, *shifted, q)
+            return
     if my == "-" and x.const == 0 and e.chip.has("int64_alu"):
         e.ins("IADD", ("64",), [d, e.a(y, "-"), R_ZERO])
         return
@@ -252,13 +257,30 @@ def emit_add64(e: Emitter, op: Op) -> None:
         iadd3(e, target, [carry] if word == 0 else [], words, None if word == 0 else [carry])
 
 
+def shifted_pair(v: Value) -> tuple[Value, Value, int] | None:
+    """Low word, high word and amount of a 64-bit left shift by less than 32, as `Builder.shl64` builds it."""
+    if v.op.name != "pack" or len(v.op.args) != 2:
+        return None
+    low, high = v.op.args
+    if low.op.name != "shl" or high.op.name != "SHF" or high.op.mods != ("L", "U64", "HI"):
+        return None
+    x, n = low.op.args
+    if n.const is None or high.op.args[0] is not x or high.op.args[1] is not n:
+        return None
+    return x, high.op.args[2], n.const
+
+
+def emit_lea64(e: Emitter, d: Reg, low: Value, high: Value, shift: int, y: Value) -> None:
+    """d = (high:low << shift) + y."""
+    carry = Reg(File.P, e.fn.new(File.P))
+    e.ins("LEA", (), [d, carry, e.a(low), word_operand(e, y, 0, True), Imm(shift)])
+    e.ins("LEA", ("HI", "X"), [Reg(File.R, d.index + 1), e.a(low), word_operand(e, y, 1, True), e.a(high), Imm(shift), carry])
+
+
 def word_of(e: Emitter, v: Value, word: int) -> Value:
     """One word of a 64-bit value, as a value: parts of packs and leaves are themselves."""
     if v.const is not None:
         return e.graph.const(v.const >> (32 * word))
-    if v.op.name == "param":
-        bank, offset = v.op.attr
-        return e.graph.leaf("param", 1, bank, int(offset) + 4 * word)  # type: ignore[call-overload]
     if v.op.name == "pack" and not e.needed(v):
         at = 0
         for p in v.op.args:
@@ -278,10 +300,9 @@ def word_sum(e: Emitter, x: Value, y: Value, mods: tuple[str, str], word: int) -
             w = e.graph.const(c)
             special.append(c != 0)
             operands.append(e.flexible(w, mod) if c else e.modified(R_ZERO, mod))
-        elif v.op.name == "param":
-            w = word_of(e, v, word)
+        elif e.is_uniform_leaf(v):
             special.append(True)
-            operands.append(e.flexible(w, mod))
+            operands.append(e.modified(Reg(File.UR, e.leaf(v, File.UR) + word), mod))
         else:
             w = word_of(e, v, word)
             special.append(False)
@@ -389,15 +410,45 @@ def emit_icmp64(e: Emitter, op: Op) -> None:
 
 def word_operand(e: Emitter, v: Value, word: int, flexible: bool) -> Operand:
     w = word_of(e, v, word)
-    if w is v:
-        return e.reg(v, word)
-    return e.flexible(w) if flexible else e.reg(w)
+    if w is not v:
+        return e.flexible(w) if flexible else e.reg(w)
+    if flexible and e.is_uniform_leaf(v):
+        return Reg(File.UR, e.leaf(v, File.UR) + word)
+    return e.reg(v, word)
+
+
+CONDITIONAL = ("FADD", "FMUL", "FFMA", "iadd", "ineg", "imul", "shl", "shr", "lop3", "fneg", "VIADD")
+
+
+def in_place(e: Emitter, select: Op, changed: Value, kept: Value) -> bool:
+    """A select between a value and what one operation makes of it, where nobody needs the old value later: the operation under a guard."""
+    op = changed.op
+    if op.name not in CONDITIONAL or not alone(e, changed) or op.block is not select.block or op.effect:
+        return False
+    if kept.op.name in (*SHARED, "part") or kept.width != 1 or e.needed(kept):
+        return False
+    return e.count[kept] == sum(a is kept for a in select.args) + sum(a is kept for a in op.args)
+
+
+def conditional(e: Emitter, select: Op, changed: Value, kept: Value, p: Value, when_false: bool) -> None:
+    result = select.results[0]
+    e.place[changed] = e.home(result)
+    e.wanted.add(changed)
+    op = changed.op
+    op.guard, op.tied = (p, when_false), [kept]
+    e.done.add(op)
+    e.op = op
+    e.one(op)
 
 
 @rule("sel")
 def emit_sel(e: Emitter, op: Op) -> None:
     p, x, y = op.args
     invert = op.amods[0] == "!"
+    for changed, kept, when_false in ((x, y, invert), (y, x, not invert)):
+        if in_place(e, op, changed, kept):
+            conditional(e, op, changed, kept, p, when_false)
+            return
     if (is_leaf_operand(e, x) and not is_leaf_operand(e, y)) or (x.const and y.const == 0):
         x, y, invert = y, x, not invert
     e.ins("SEL", (), [e.dest(op.results[0]), e.a(x), e.flexible(y, "", "bits"), e.pred(p, invert)])

@@ -20,6 +20,8 @@ def optimise(graph: Graph, entry: Block, level: int) -> None:
         share(graph)
         remove_trivial_phis(graph)
         dead_code(graph)
+        narrow_sums(graph)
+        dead_code(graph)
         merge_logic(graph)
         merge_compares(graph)
         narrow(graph)
@@ -227,6 +229,70 @@ def narrow(graph: Graph) -> None:
                 if a.width == 0 and is_not(a) and op.name != "plop":
                     op.args[i] = a.op.args[0]
                     op.amods[i] = "" if op.amods[i] == "!" else "!"
+
+
+def narrow_sums(graph: Graph) -> None:
+    """64-bit sums and phis of which only the low word is ever read become 32-bit ones."""
+    users: dict[Value, list[tuple[Op, int]]] = {}
+    for b in graph.blocks:
+        for op in (*b.phis, *b.ops):
+            for i, v in enumerate(op.args):
+                users.setdefault(v, []).append((op, i))
+            for v in op.tied:
+                users.setdefault(v, []).append((op, -1))
+    candidates = {r for b in graph.blocks for op in (*b.phis, *b.ops) if op.name in ("phi", "add64") for r in op.results if r.width == 2}
+    low = set(candidates)
+    changed = True
+    while changed:
+        changed = False
+        for v in list(low):
+            for op, i in users.get(v, []):
+                reads_low = op.name == "part" and op.attr == (0,) and op.results[0].width == 1
+                if i < 0 or not (reads_low or (op.name in ("phi", "add64") and op.results[0] in low)):
+                    low.discard(v)
+                    changed = True
+                    break
+    if not low:
+        return
+    mapping: dict[Value, Value] = {}
+    for v in sorted(low, key=lambda q: q.uid):
+        v.width = 1
+    for b in graph.blocks:
+        for phi in b.phis:
+            if phi.results[0] in low:
+                for k, (a, p) in enumerate(zip(phi.args, b.preds, strict=True)):
+                    phi.args[k] = low_word(graph, a, low, p, len(p.ops))
+        k = 0
+        while k < len(b.ops):
+            op = b.ops[k]
+            if op.name == "add64" and op.results[0] in low:
+                before = len(b.ops)
+                for i in range(2):
+                    op.args[i] = low_word(graph, op.args[i], low, b, k)
+                k += len(b.ops) - before
+                op.name = "iadd"
+            elif op.name == "part" and op.args[0] in low:
+                mapping[op.results[0]] = op.args[0]
+            k += 1
+    graph.replace(mapping)
+
+
+def low_word(graph: Graph, v: Value, low: set[Value], block: Block, at: int) -> Value:
+    """The low word of an argument of a narrowed operation, as a new part before position `at` where it is not at hand."""
+    if v in low:
+        return v
+    if v.const is not None:
+        return graph.const(v.const)
+    if v.op.name == "undef":
+        return graph.leaf("undef", 1)
+    if v.op.name == "param":
+        return graph.leaf("param", 1, *v.op.attr)
+    if v.op.name == "pack" and v.op.args[0].width == 1:
+        return v.op.args[0]
+    op = graph.make("part", (), [v], None, (1,), (0,))
+    op.block = block
+    block.ops.insert(at, op)
+    return op.results[0]
 
 
 def is_not(v: Value) -> bool:
