@@ -11,7 +11,10 @@ from sassay.isa.semantics.numpy_algebra import NUMPY, dtype_of, quiet
 from sassay.sass.meaning import Compiled, compile_instruction
 from sassay.sass.text import parse_instruction
 
-EDGES32 = [0, 1, 2, 3, 31, 32, 33, 63, 64, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF]
+EDGES32 = [
+    0, 1, 2, 3, 31, 32, 33, 63, 64, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000,
+    0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF,
+]  # fmt: skip
 
 
 def compiled(text: str) -> Compiled:

@@ -119,7 +119,7 @@ def test_flush_and_saturate(name: str) -> None:
     check(FloatOp("mul", name, saturate=True), [a, b], [clamp(ref.mul(*p, name, "RN")) for p in pairs], [name] * 2)
 
 
-@pytest.mark.parametrize(("source", "target"), [p for p in itertools.permutations(ref.SHAPES, 2)])
+@pytest.mark.parametrize(("source", "target"), list(itertools.permutations(ref.SHAPES, 2)))
 def test_convert(source: str, target: str) -> None:
     values = edges(source) + patterns(source, 2000, 11)
     for mode in MODES:
@@ -212,7 +212,7 @@ def test_eight_bit_floats() -> None:
 
 @pytest.mark.parametrize("name", ["f32", "f64"])
 def test_division_and_root(name: str) -> None:
-    pairs = [p for p in zip(patterns(name, 1500, 15), patterns(name, 1500, 16), strict=True)]
+    pairs = list(zip(patterns(name, 1500, 15), patterns(name, 1500, 16), strict=True))
     finite = [(a, b) for a, b in pairs if not any(isinstance(ref.decode(x, name), float) for x in (a, b)) and ref.decode(b, name) != 0]
     sign = 1 << sum(ref.SHAPES[name])
     for mode in MODES:

@@ -19,7 +19,8 @@ from semantics.straight import Branches, listing, parameters, run
 
 INTEGER = [
     "add.u32 r0,r1,r2;", "sub.u32 r0,r1,r2;", "mul.lo.u32 r0,r1,r2;", "mad.lo.s32 r0,r1,r2,r3;", "mul.hi.u32 r0,r1,r2;", "mul.hi.s32 r0,r1,r2;",
-    "mad.hi.s32 r0,r1,r2,r3;", "mul.wide.s32 d0,r1,r2;", "mad.wide.u32 d0,r1,r2,d3;", "add.u64 d0,d1,d2;", "sub.u64 d0,d1,d2;", "mul.lo.u64 d0,d1,d2;",
+    "mad.hi.s32 r0,r1,r2,r3;", "mul.wide.s32 d0,r1,r2;", "mad.wide.u32 d0,r1,r2,d3;", "add.u64 d0,d1,d2;", "sub.u64 d0,d1,d2;",
+    "mul.lo.u64 d0,d1,d2;",
     "mul.hi.u64 d0,d1,d2;", "mul.hi.s64 d0,d1,d2;", "shl.b32 r0,r1,r2;", "shr.u32 r0,r1,r2;", "shr.s32 r0,r1,r2;", "shl.b64 d0,d1,r2;",
     "shr.u64 d0,d1,r2;", "shr.s64 d0,d1,r2;", "shf.l.clamp.b32 r0,r1,r2,r3;", "shf.r.clamp.b32 r0,r1,r2,r3;", "shf.l.wrap.b32 r0,r1,r2,r3;",
     "shf.r.wrap.b32 r0,r1,r2,r3;", "and.b32 r0,r1,r2;", "or.b64 d0,d1,d2;", "xor.b32 r0,r1,r2;", "not.b32 r0,r1;", "lop3.b32 r0,r1,r2,r3,0x1e;",
@@ -27,12 +28,14 @@ INTEGER = [
     "prmt.b32.rc16 r0,r1,r2,r3;", "popc.b32 r0,r1;", "popc.b64 r0,d1;", "clz.b32 r0,r1;", "clz.b64 r0,d1;", "bfind.u32 r0,r1;", "bfind.s32 r0,r1;",
     "bfind.shiftamt.u32 r0,r1;", "bfind.shiftamt.s64 r0,d1;", "brev.b32 r0,r1;", "brev.b64 d0,d1;", "bfe.u32 r0,r1,r2,r3;", "bfe.s32 r0,r1,r2,r3;",
     "bfe.s64 d0,d1,r2,r3;", "bfi.b32 r0,r1,r2,r3,r4;", "bmsk.clamp.b32 r0,r1,r2;", "bmsk.wrap.b32 r0,r1,r2;", "szext.clamp.s32 r0,r1,r2;",
-    "szext.wrap.u32 r0,r1,r2;", "min.s32 r0,r1,r2;", "max.u32 r0,r1,r2;", "min.s64 d0,d1,d2;", "max.u64 d0,d1,d2;", "abs.s32 r0,r1;", "abs.s64 d0,d1;",
+    "szext.wrap.u32 r0,r1,r2;", "min.s32 r0,r1,r2;", "max.u32 r0,r1,r2;", "min.s64 d0,d1,d2;", "max.u64 d0,d1,d2;", "abs.s32 r0,r1;",
+    "abs.s64 d0,d1;",
     "neg.s32 r0,r1;", "sad.s32 r0,r1,r2,r3;", "sad.u32 r0,r1,r2,r3;", "dp4a.s32.u32 r0,r1,r2,r3;", "dp2a.lo.s32.u32 r0,r1,r2,r3;",
     "dp2a.hi.u32.s32 r0,r1,r2,r3;", "add.sat.s32 r0,r1,r2;", "sub.sat.s32 r0,r1,r2;", "set.lt.u32.s32 r0,r1,r2;", "set.ge.u32.u32 r0,r1,r2;",
     "setp.lt.s64 p1,d1,d2; selp.u32 r0,1,2,p1;", "setp.hi.u64 p1,d1,d2; selp.u32 r0,1,2,p1;", "setp.eq.u64 p1,d1,d2; selp.u32 r0,1,2,p1;",
     "setp.ne.and.s32 p1|p2,r1,r2,p3; selp.u32 r0,1,2,p1;", "add.cc.u32 r0,r1,r2; addc.u32 r0,r3,r4;", "sub.cc.u32 r0,r1,r2; subc.u32 r0,r3,r4;",
-    "mad.lo.cc.u32 r0,r1,r2,r3; madc.hi.u32 r0,r4,r1,r2;", "cvt.s32.s8 r0,r1;", "cvt.u32.u16 r0,r1;", "cvt.sat.s8.s32 r0,r1;", "cvt.sat.u16.s32 r0,r1;",
+    "mad.lo.cc.u32 r0,r1,r2,r3; madc.hi.u32 r0,r4,r1,r2;", "cvt.s32.s8 r0,r1;", "cvt.u32.u16 r0,r1;", "cvt.sat.s8.s32 r0,r1;",
+    "cvt.sat.u16.s32 r0,r1;",
     "cvt.s64.s32 d0,r1;", "add.u16x2 r0,r1,r2;", "min.s16x2 r0,r1,r2;", "max.u16x2 r0,r1,r2;", "cvt.pack.sat.s8.s32.b32 r0,r1,r2,r3;",
     "slct.s32.s32 r0,r1,r2,r3;", "mul24.lo.s32 r0,r1,r2;", "mul24.hi.u32 r0,r1,r2;", "mul.lo.u32 r0,r1,5; add.u32 r0,r0,r2;",
     "shl.b32 r0,r1,3; add.u32 r0,r0,r2;", "shl.b64 d0,d1,4; add.u64 d0,d0,d2;", "not.b32 r0,r1; add.u32 r0,r0,r2; add.u32 r0,r0,1;",
@@ -45,9 +48,11 @@ FLOAT = [
     "fma.rm.f64 d0,d1,d2,d3;", "min.f64 d0,d1,d2;", "max.f64 d0,d1,d2;",
     "setp.lt.f32 p1,f1,f2; selp.u32 r0,1,2,p1;", "setp.geu.f32 p1,f1,f2; selp.u32 r0,1,2,p1;", "setp.num.f32 p1,f1,f2; selp.u32 r0,1,2,p1;",
     "setp.ne.f64 p1,d1,d2; selp.u32 r0,1,2,p1;", "setp.ltu.f64 p1,d1,d2; selp.u32 r0,1,2,p1;",
-    "cvt.rn.f32.s32 f0,r1;", "cvt.rz.f32.u32 f0,r1;", "cvt.rn.f32.s64 f0,d1;", "cvt.rp.f32.u64 f0,d1;", "cvt.rn.f64.s32 d0,r1;", "cvt.rn.f64.u64 d0,d1;",
+    "cvt.rn.f32.s32 f0,r1;", "cvt.rz.f32.u32 f0,r1;", "cvt.rn.f32.s64 f0,d1;", "cvt.rp.f32.u64 f0,d1;", "cvt.rn.f64.s32 d0,r1;",
+    "cvt.rn.f64.u64 d0,d1;",
     "cvt.rni.s32.f32 r0,f1;", "cvt.rzi.u32.f32 r0,f1;", "cvt.rmi.s64.f32 d0,f1;", "cvt.rpi.u64.f64 d0,d1;", "cvt.rzi.s32.f64 r0,d1;",
-    "cvt.rn.f32.f64 f0,d1;", "cvt.rz.f32.f64 f0,d1;", "cvt.f64.f32 d0,f1;", "cvt.rni.f32.f32 f0,f1;", "cvt.rmi.f32.f32 f0,f1;", "cvt.rpi.f64.f64 d0,d1;",
+    "cvt.rn.f32.f64 f0,d1;", "cvt.rz.f32.f64 f0,d1;", "cvt.f64.f32 d0,f1;", "cvt.rni.f32.f32 f0,f1;", "cvt.rmi.f32.f32 f0,f1;",
+    "cvt.rpi.f64.f64 d0,d1;",
     "cvt.rn.f16x2.f32 r0,f1,f2;", "cvt.rn.bf16x2.f32 r0,f1,f2;", "cvt.rz.bf16x2.f32 r0,f1,f2;", "add.rn.f16x2 r0,r1,r2;", "mul.rn.f16x2 r0,r1,r2;",
     "fma.rn.f16x2 r0,r1,r2,r3;", "fma.rn.bf16x2 r0,r1,r2,r3;", "add.rn.bf16x2 r0,r1,r2;", "min.f16x2 r0,r1,r2;", "max.bf16x2 r0,r1,r2;",
     "copysign.f32 f0,f1,f2;", "fma.rn.relu.f16x2 r0,r1,r2,r3;", "add.sat.f16x2 r0,r1,r2;",
@@ -71,9 +76,9 @@ def define(rng: random.Random, floats: bool) -> list[int]:
     for _ in range(4):
         low, high = (rng.choice(EDGES32) if rng.random() < 0.5 else rng.getrandbits(32) for _ in range(2))
         if floats:
-            low = rng.choice([0, 0x80000000, 1, 0x007FFFFF, 0x3F800000, 0xBF800001, 0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x7FC00000]) if rng.random() < 0.3 else (
-                rng.randint(100, 160) << 23 | rng.getrandbits(23) | rng.getrandbits(1) << 31
-            )
+            low = rng.randint(100, 160) << 23 | rng.getrandbits(23) | rng.getrandbits(1) << 31
+            if rng.random() < 0.3:
+                low = rng.choice([0, 0x80000000, 1, 0x007FFFFF, 0x3F800000, 0xBF800001, 0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x7FC00000])
             high = rng.choice([low, rng.randint(1000, 1090) << 20 | rng.getrandbits(20) | rng.getrandbits(1) << 31])
         elif rng.random() < 0.3:
             low = rng.randint(0, 70)
@@ -118,8 +123,8 @@ def compare(ops: list[str], chip: str, floats: bool, directory: Path) -> tuple[s
             for s, values in enumerate(sets):
                 lane = run(code[f"v{i}"], parameters(base, [0, *values]))
                 for at in range(0, 16, 4):
-                    assert lane.stored[at] == folded.stored[16 * (s + 1) + at], (
-                        op, chip, [hex(v) for v in values], at, hex(lane.stored[at]), hex(folded.stored[16 * (s + 1) + at]), lane.computed)  # fmt: skip
+                    got, want = lane.stored[at], folded.stored[16 * (s + 1) + at]
+                    assert got == want, (op, chip, [hex(v) for v in values], at, hex(got), hex(want), lane.computed)
                 made += 1
                 cells |= lane.cells
         except Branches:

@@ -107,7 +107,8 @@ CASES: list[tuple[str, str, Callable[..., tuple[int, ...] | int]]] = [
     ("PRMT R1, R2, 0x5410, R3", "ww", lambda a, b: (b & 0xFFFF) << 16 | a & 0xFFFF),
     ("PRMT R1, R2, 0x8880, RZ", "w", lambda a: (a & 255) | (0xFFFFFF00 if a & 0x80 else 0)),
     ("PRMT R1, R2, R3, R4", "www", lambda a, n, b: sum(
-        ((255 if (b << 32 | a) >> (8 * (n >> 4 * i & 7) + 7) & 1 else 0) if n >> (4 * i + 3) & 1 else (b << 32 | a) >> 8 * (n >> 4 * i & 7) & 255) << 8 * i
+        ((255 if (b << 32 | a) >> (8 * (n >> 4 * i & 7) + 7) & 1 else 0) if n >> (4 * i + 3) & 1
+         else (b << 32 | a) >> 8 * (n >> 4 * i & 7) & 255) << 8 * i
         for i in range(4))),
     ("PRMT.F4E R1, R2, R3, R4", "www", lambda a, n, b: (b << 32 | a) >> 8 * (n & 3) & M),
     ("PRMT.RC8 R1, R2, R3, R4", "www", lambda a, n, b: (a >> 8 * (n & 3) & 255) * 0x01010101),

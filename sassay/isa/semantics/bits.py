@@ -421,7 +421,7 @@ def flo(site: Site) -> Function:
     return fn
 
 
-@operation("BMSK", "UBMSK", evidence=[("", SEEN, "ptx bmsk; lowering")])
+@operation("BMSK", "UBMSK", evidence=[("W", DOC, "ptx bmsk.wrap; lowering"), ("", SEEN, "ptx bmsk; lowering of bfe")])
 def bmsk(site: Site) -> Function:
     """d = `b` ones from bit `a` up. Amounts clamp at 32, or wrap modulo 32 (.W)."""
     alg = site.alg
@@ -442,7 +442,7 @@ def bmsk(site: Site) -> Function:
     return fn
 
 
-@operation("SGXT", "USGXT", evidence=[("", SEEN, "ptx szext; lowering")])
+@operation("SGXT", "USGXT", evidence=[("W", DOC, "ptx szext.wrap; lowering"), ("", SEEN, "ptx szext; lowering of bfe")])
 def sgxt(site: Site) -> Function:
     """d = the low `n` bits of a, sign-extended (.U32: zero-extended). n clamps at 32, or wraps modulo 32 (.W)."""
     alg = site.alg
@@ -547,7 +547,7 @@ def isetp(site: Site) -> Function:
     return fn
 
 
-@operation("P2R", "UP2UR", evidence=[("", SEEN, "lowering of predicate spills")])
+@operation("P2R", "UP2UR", evidence=[("", DOC, "lowering of predicate spills")])
 def p2r(site: Site) -> Function:
     """d = a with the bits of the mask replaced by the predicates of the same number (in byte B0 to B3 of the word)."""
     alg = site.alg
@@ -575,7 +575,7 @@ def p2r(site: Site) -> Function:
     return fn
 
 
-@operation("R2P", "UR2UP", evidence=[("", SEEN, "lowering of predicate refills")])
+@operation("R2P", "UR2UP", evidence=[("", DOC, "lowering of predicate refills")])
 def r2p(site: Site) -> Function:
     """The predicates of the mask from the bits of a (byte B0 to B3 of it)."""
     alg = site.alg

@@ -19,10 +19,9 @@ from sassay.isa.semantics.algebra import Exchange
 from sassay.isa.semantics.shape import Function, Site, operation
 
 DOC = "documented"
-SEEN = "corroborated"
 
 
-@operation("SHFL", evidence=[("", SEEN, "ptx shfl.sync pseudo-code; lowering")])
+@operation("SHFL", evidence=[("", DOC, "ptx shfl.sync pseudo-code; lowering")])
 def shfl(site: Site) -> Function:
     """p, d = whether the source lane is in range, and its value (the lane's own where not)."""
     mode = site.choose("IDX", "UP", "DOWN", "BFLY")
@@ -43,7 +42,7 @@ def shfl(site: Site) -> Function:
     return fn
 
 
-@operation("VOTE", "VOTEU", evidence=[("", SEEN, "ptx vote.sync; lowering")])
+@operation("VOTE", "VOTEU", evidence=[("", DOC, "ptx vote.sync; lowering")])
 def vote(site: Site) -> Function:
     """d = ballot; p = any, all or all equal, over the active lanes."""
     mode = site.choose("ANY", "ALL", "EQ")
@@ -60,7 +59,7 @@ def vote(site: Site) -> Function:
     return site.alg.exchange(Exchange("vote", (32, 1), (mode,)))
 
 
-@operation("REDUX", "CREDUX", evidence=[("F32", DOC, "ptx redux.sync.f32"), ("", SEEN, "ptx redux.sync; lowering")])
+@operation("REDUX", "CREDUX", evidence=[("F32", DOC, "ptx redux.sync.f32"), ("", DOC, "ptx redux.sync; lowering")])
 def redux(site: Site) -> Function:
     """d = the reduction over the active lanes; a plain REDUX is AND."""
     mode = site.choose("AND", "OR", "XOR", "SUM", "MIN", "MAX", "MINABS", "MAXABS", default="AND")
@@ -75,7 +74,7 @@ def redux(site: Site) -> Function:
     return site.alg.exchange(Exchange("redux", (32,), (mode, kind, nan)))
 
 
-@operation("MATCH", evidence=[("", SEEN, "ptx match.sync; lowering")])
+@operation("MATCH", evidence=[("", DOC, "ptx match.sync; lowering")])
 def match(site: Site) -> Function:
     """ANY: d = mask of the active lanes with this lane's value. ALL: p, d = whether all are equal, and their mask or 0."""
     mode = site.choose("ANY", "ALL")
@@ -99,7 +98,7 @@ def match(site: Site) -> Function:
     return fn
 
 
-@operation("R2UR", evidence=[("", SEEN, "lowering: values uniform over the warp move to the uniform file; first active lane otherwise assumed")])
+@operation("R2UR", evidence=[("", DOC, "lowering: values uniform over the warp move to the uniform file; first active lane otherwise assumed")])
 def r2ur(site: Site) -> Function:
     """d = the value of the lowest active lane."""
     site.lanes = True

@@ -234,7 +234,13 @@ def fsetp(site: Site) -> Function:
     return _setp(site, "f32")
 
 
-@operation("DSETP", evidence=[("MIN MAX", DOC, "lowering of min/max.f64: the second predicate guards the quieting of a NaN result"), ("", DOC, "ptx setp.f64; lowering")])
+@operation(
+    "DSETP",
+    evidence=[
+        ("MIN MAX", SEEN, "min/max.f64 and their folding: the second predicate guards the quieting of a NaN result"),
+        ("", DOC, "ptx setp.f64; lowering"),
+    ],
+)  # fmt: skip
 def dsetp(site: Site) -> Function:
     """Two predicates from a comparison in f64. MIN and MAX: whether `a` is the wanted operand, NaN losing; and whether both are NaN."""
     which = site.choose("MIN", "MAX")

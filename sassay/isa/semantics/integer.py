@@ -236,7 +236,7 @@ def _factor(site: Site) -> None:
     "LEA", "ULEA",
     evidence=[
         ("HI", DOC, "published observations: the shifted pair is negated after the shift; nak fold"),
-        ("SX32", SEEN, "lowering of 64-bit address arithmetic"),
+        ("SX32", DOC, "lowering of 64-bit address arithmetic"),
         ("", SEEN, "lowering of address arithmetic; nak fold"),
     ],
 )  # fmt: skip
@@ -334,7 +334,7 @@ def _unused_predicates(site: Site) -> None:
         raise site.fail("predicate results are not known")
 
 
-@operation("IMNMX", "UIMNMX", evidence=[("", SEEN, "ptx min/max; lowering")])
+@operation("IMNMX", "UIMNMX", evidence=[("", DOC, "ptx min/max; lowering")])
 def imnmx(site: Site) -> Function:
     """d = min(a, b) where p, else max. The 64-bit form names predicate results first and a second predicate (!PT) last."""
     width, signed, packed = _min_max_type(site)
@@ -383,7 +383,7 @@ def vimnmx(site: Site) -> Function:
     return _two(site, width, signed, packed, relu)
 
 
-@operation("VIMNMX3", "UVIMNMX3", evidence=[("", SEEN, "lowering of min(min(a, b), c) and its maximum")])
+@operation("VIMNMX3", "UVIMNMX3", evidence=[("", DOC, "lowering of min(min(a, b), c) and its maximum")])
 def vimnmx3(site: Site) -> Function:
     """d = the least of three where p, else the greatest."""
     alg = site.alg
@@ -413,7 +413,7 @@ def vimnmx3(site: Site) -> Function:
     return lambda a, b, c: (one(a, b, c),)
 
 
-@operation("VIADDMNMX", "UVIADDMNMX", evidence=[("RELU", DOC, "CUDA's __viaddmax_s32_relu"), ("", SEEN, "lowering of min(a + b, c)")])
+@operation("VIADDMNMX", "UVIADDMNMX", evidence=[("RELU", DOC, "CUDA's __viaddmax_s32_relu"), ("", DOC, "lowering of min(a + b, c)")])
 def viaddmnmx(site: Site) -> Function:
     """d = min(a + b, c) where p, else max; the sum wraps; .RELU then clamps at zero."""
     alg = site.alg
@@ -455,7 +455,7 @@ def iabs(site: Site) -> Function:
     return lambda a: (alg.ite(alg.slt(a, zero, width), alg.neg(a, width), a, width),)
 
 
-@operation("IDP", "UIDP", evidence=[("", SEEN, "ptx dp4a/dp2a; lowering")])
+@operation("IDP", "UIDP", evidence=[("", DOC, "ptx dp4a/dp2a; lowering")])
 def idp(site: Site) -> Function:
     """d = c + the dot product of four bytes, or (2A) of two halves of `a` with the low or high two bytes of `b`."""
     alg = site.alg
