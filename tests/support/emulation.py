@@ -11,7 +11,7 @@ from typing import Any
 from sassay.cubin import read
 from sassay.emu.loader import load_program
 from sassay.emu.program import Program
-from sassay.errors import SassError
+from sassay.errors import SassayError
 from sassay.sass.codec import decode
 from sassay.sass.model import Instruction, Target
 from support import oracle
@@ -35,6 +35,6 @@ def program(data: bytes, name: str) -> Program:
     cubin = read(data)
     try:
         return load_program(cubin, name, decode(cubin.kernel(name).code, cubin.target))
-    except SassError:
+    except SassayError:
         listed = oracle.vendor_disassemble(data)[name]
         return load_program(cubin, name, [absolute(i, instr) for i, instr in enumerate(listed)])
