@@ -242,15 +242,19 @@ def _argument(text: str) -> Any:
 @cli.command()
 @click.argument("file")
 @click.option("--kernel", help="Only this kernel.")
-def check(file: str, kernel: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as a JSON list.")
+def check(file: str, kernel: str | None, as_json: bool) -> None:
     """Look for hazards in the control codes of a cubin; exit 1 if there are any."""
     try:
         findings = sassay.check(open_cubin(file), kernel)
     except SassayError as error:
         raise located(error, file) from None
-    for finding in findings:
-        click.echo(f"{file}: {finding}")
-    click.echo(f"{file}: {len(findings)} findings")
+    if as_json:
+        click.echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
+    else:
+        for finding in findings:
+            click.echo(f"{file}: {finding}")
+        click.echo(f"{file}: {len(findings)} findings")
     if findings:
         raise SystemExit(1)
 

@@ -65,7 +65,7 @@ def check(cubin: bytes | Cubin, kernel: str | None = None, *, notes: bool = Fals
     functions = file.kernels.values() if kernel is None else [file.kernel(kernel)]
     out: list[Finding] = []
     for function in functions:
-        out.extend(checker.code(function.code, kernel=function.name, tables=_branch_tables(function)))
+        out.extend(checker.code(function.code, kernel=function.name, tables=branch_tables(function)))
     return out if notes else [f for f in out if f.severity == "error"]
 
 
@@ -131,7 +131,7 @@ class Checker:
             raise SassError(error.message, Location(kernel=kernel, offset=index * WORD)) from error
 
 
-def _branch_tables(function: Kernel) -> dict[int, tuple[int, ...]]:
+def branch_tables(function: Kernel) -> dict[int, tuple[int, ...]]:
     """Targets of indirect branches, by offset, as the function's attributes list them."""
     out: dict[int, tuple[int, ...]] = {}
     for attribute in function.attributes:
@@ -241,4 +241,4 @@ def _control_findings(facts: Sequence[Fact], controls: Sequence[Control], kernel
     return out
 
 
-__all__ = ["Checker", "Finding", "check", "check_instructions"]
+__all__ = ["Checker", "Finding", "branch_tables", "check", "check_instructions"]
