@@ -17,6 +17,7 @@ import numpy as np
 from sassay.emu.machine import Array, Machine
 from sassay.emu.sanitizer import LIMIT, Finding
 from sassay.emu.values import Fetch, file_of, guard_of
+from sassay.errors import SassError
 from sassay.isa.timing import SB_VISIBLE
 from sassay.isa.timing.model import TimingClass, TimingModel
 from sassay.sass.effects import effects
@@ -76,8 +77,11 @@ class Timing:
 
     def wrap(self, index: int, instr: Instruction, action: Callable[[], Any]) -> Callable[[], Any]:
         """The step or transfer, reading registers as they are at its time of issue."""
-        cls, control = self.tables.classify(instr), instr.control
-        effect = effects(instr)
+        try:
+            cls, effect = self.tables.classify(instr), effects(instr)
+        except SassError as error:
+            return self._untimed(index, error.message)
+        control = instr.control
         placed = zip(effect.uses, effect.use_positions, strict=True)
         uses = [Use(f, first + k, self._role(instr, at, k)) for (f, first, width), at in placed if f <= File.UP for k in range(width)]
         defs = [(f, first + k, self._part(cls, f, k)) for f, first, width in effect.defs if f <= File.UP for k in range(width)]
@@ -105,6 +109,14 @@ class Timing:
             return result
 
         return timed
+
+    def _untimed(self, index: int, why: str) -> Callable[[], Any]:
+        """An instruction without figures fails when it is reached."""
+
+        def fail() -> Any:
+            raise self.m.fail(index, f"timing mode cannot follow this instruction: {why}")
+
+        return fail
 
     def _role(self, instr: Instruction, position: int, part: int) -> str:
         if position < 0:
