@@ -26,7 +26,8 @@ from sassay.verify.sass_side import SassSide
 from sassay.verify.simulation import Obligation, Pairing, Simulation
 from sassay.verify.terms import Terms
 
-VERDICTS = ("proved", "refuted", "unknown", "unsupported")
+VERDICTS = ("proved", "conditional", "refuted", "unknown", "unsupported")
+"""`conditional`: every obligation holds, given lemmas that were sampled rather than proved."""
 
 
 @dataclass(slots=True)
@@ -40,6 +41,7 @@ class Proof:
     obligations: int = 0
     methods: dict[str, int] = field(default_factory=dict)
     assumptions: list[str] = field(default_factory=list)
+    lemmas: list[str] = field(default_factory=list)
     cuts: dict[str, str] = field(default_factory=dict)
     rounds: int = 0
     seconds: float = 0.0
@@ -97,8 +99,9 @@ def _attempt(module: Module, name: str, cubin: Cubin, witness: Witness | None, b
     proof.obligations = len(outcome.obligations)
     proof.failures = [o for o in outcome.obligations if o.result.status != "equal"]
     proof.assumptions = sorted(environment.assumptions)
+    proof.lemmas = list(dict.fromkeys(str(lemma) for lemma in outcome.lemmas))
     if not proof.failures:
-        proof.verdict = "proved"
+        proof.verdict = "conditional" if outcome.lemmas else "proved"
         return
     first = proof.failures[0]
     proof.reason = f"{first.what} from {first.cut}: {first.result.status} ({first.result.reason or first.result.method})"

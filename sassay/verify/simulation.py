@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from sassay.errors import ProofError
 from sassay.ptx.ast import Register
 from sassay.verify.equality import Budget, Result, equal, rewrite
+from sassay.verify.evaluate import postorder
+from sassay.verify.lemmas import Lemma, find, name_of
 from sassay.verify.memory import Access, Logged, Memory
 from sassay.verify.ptx_side import ENTRY, PtxSide
 from sassay.verify.regions import EXIT, Exit, Key, Region, Side, State, execute
@@ -39,6 +41,7 @@ class Outcome:
     obligations: list[Obligation] = field(default_factory=list)
     relations: dict[str, Relation] = field(default_factory=dict)
     rounds: int = 0
+    lemmas: list[Lemma] = field(default_factory=list)
 
     @property
     def proved(self) -> bool:
@@ -69,13 +72,14 @@ class Simulation:
         self.relations: dict[str, Relation] = {}
         self._answers: dict[tuple[Term, Term, Term], Result] = {}
         self._merged: dict[Term, Term] = {}
+        self.lemmas: list[Lemma] = []
 
     def run(self) -> Outcome:
         """Infer the relations, then discharge every obligation."""
         for number in range(1, MAX_ROUNDS + 1):
             changed, obligations = self._round()
             if not changed:
-                return Outcome(obligations, self.relations, number)
+                return Outcome(obligations, self.relations, number, self.lemmas)
         raise ProofError(f"the relation did not settle in {MAX_ROUNDS} rounds")
 
     def _round(self) -> tuple[bool, list[Obligation]]:
@@ -85,6 +89,8 @@ class Simulation:
         while queue:
             cut = queue.pop(0)
             ptx, sass = self._execute(cut)
+            while self._learn(ptx, sass):
+                ptx, sass = self._execute(cut)
             self._merge_accesses(ptx, sass)
             obligations += self._effects(cut, ptx, sass)
             for target in sorted(set(ptx.exits) | set(self._back(sass))):
@@ -96,6 +102,17 @@ class Simulation:
                     seen.add(target)
                     queue.append(target)
         return changed, obligations
+
+    def _learn(self, ptx: Region, sass: Region) -> bool:
+        """Look for expansions of division and roots; whether any was found, so that the region is worth executing again."""
+        theirs = _terms_of(ptx)
+        if not any(name_of(t) for t in postorder(tuple(theirs))):
+            return False
+        found = find(theirs, _terms_of(sass), self.terms.rules)
+        for lemma in found:
+            self.terms.rules[lemma.expansion] = lemma.operation
+        self.lemmas += found
+        return bool(found)
 
     def _merge_accesses(self, ptx: Region, sass: Region) -> None:
         """Pair the SASS side's accesses with PTX ones of the same effect, in order, so that histories of them become the same terms."""
@@ -234,6 +251,17 @@ class Simulation:
             candidates.pop(0)
             changed = True
         return changed
+
+
+def _terms_of(region: Region) -> list[Term]:
+    """Every term that a region's result speaks of."""
+    found: dict[Term, None] = {}
+    for exit_ in region.exits.values():
+        found[exit_.condition] = None
+        found.update(dict.fromkeys(exit_.state.values.values()))
+    for item in region.memory.log:
+        found.update(dict.fromkeys((item.access.guard, item.access.address, *item.access.values)))
+    return list(found)
 
 
 def is_history(term: Term) -> bool:

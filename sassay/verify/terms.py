@@ -72,6 +72,8 @@ class Terms:
 
     def __init__(self) -> None:
         self._table: dict[tuple[str, tuple[Term, ...], object, int], Term] = {}
+        self.rules: dict[Term, Term] = {}
+        """Terms that stand for others by a lemma: whoever builds the key gets the value."""
         self._true = self.const(1, 1)
         self._false = self.const(0, 1)
 
@@ -79,13 +81,13 @@ class Terms:
         return len(self._table)
 
     def make(self, op: str, args: tuple[Term, ...], data: object, width: int) -> Term:
-        """The interned term as given, with no rewriting."""
+        """The interned term as given, with no rewriting but the lemmas'."""
         key = (op, args, data, width)
         found = self._table.get(key)
         if found is None:
             found = Term(op, args, data, width, len(self._table))
             self._table[key] = found
-        return found
+        return self.rules.get(found, found) if self.rules else found
 
     # leaves
 
