@@ -35,7 +35,7 @@ class FloatOp:
     `format`, `source`: f16 bf16 tf32 f32 f64 e4m3 e5m2 e2m3 e3m2 e2m1 ue8m0. Values of a format are as wide as `width_of` says.
     `rounding`: RN (to even) RZ RM (down) RP (up) RA (to nearest, ties away). `ftz`: subnormal inputs and results become zeros of their
     sign. `saturate`: clamp to [0, 1], NaN to +0. `relu`: negative and -0 to +0, NaN canonical. `finite`: overflow to the largest finite number (and
-    infinities too in formats without them). NaN results are canonical (`canonical_nan`), except in f64, where see numpy_float's notes.
+    infinities too in formats without them). NaN results are canonical, except in f64, where see numpy_float's notes.
     """
 
     name: str

@@ -17,8 +17,8 @@ import numpy as np
 from sassay.errors import UnsupportedError
 from sassay.isa.semantics.algebra import Exchange, FloatOp
 from sassay.isa.semantics.formats import FORMATS
-from sassay.isa.semantics.numpy_float import F64, U32, narrow, narrow32, widen
 from sassay.isa.semantics.numpy_float import resolve as resolve_float
+from sassay.isa.semantics.numpy_rounding import F64, U32, narrow, narrow32, widen
 
 Array = Any
 _SHAPES = {

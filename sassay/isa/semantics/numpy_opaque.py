@@ -16,7 +16,7 @@ import numpy as np
 from sassay.errors import UnsupportedError
 from sassay.isa.semantics.algebra import Opaque
 from sassay.isa.semantics.formats import FORMATS
-from sassay.isa.semantics.numpy_float import F32, F64, U32, U64, flush, narrow, widen
+from sassay.isa.semantics.numpy_rounding import F32, F64, U32, U64, flush, narrow, widen
 
 Array = Any
 
