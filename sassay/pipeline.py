@@ -16,7 +16,7 @@ from sassay.regalloc import AllocationOptions, allocate
 from sassay.regalloc.copies import coalesce_copies, fold_guarded_copies
 from sassay.sass.codec import encode
 from sassay.sass.function import Function, Node
-from sassay.sass.model import Const, File, Imm, Instruction, Reg
+from sassay.sass.model import ALWAYS, R_ZERO, Const, File, Imm, Instruction, Reg
 from sassay.sass.text import format_control, format_instruction
 from sassay.sched import schedule_final, schedule_virtual
 from sassay.sched.layout import Layout, drop_empty, flatten, merge_chains
@@ -182,7 +182,8 @@ def add_prologue(fn: Function) -> None:
     stack = Reg(File.R, 1)
     nodes = [n for n in fn.blocks[0].nodes if n.instruction.operands[:1] != (stack,)]
     load = Node(Instruction("LDC", (), (stack, Const(0, fn.target.constants.stack_top))))
-    adjust = Node(Instruction("VIADD", (), (stack, stack, Imm(-fn.frame_size & 0xFFFFFFFF))))
+    preds = (ALWAYS, ALWAYS) if fn.target.has("iadd3_preds") else ()
+    adjust = Node(Instruction("IADD3", (), (stack, *preds, stack, Imm(-fn.frame_size), R_ZERO)))
     fn.blocks[0].nodes = [load, adjust, *nodes]
     fn.registers_used = max(fn.registers_used, 2)
 

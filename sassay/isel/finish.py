@@ -311,7 +311,8 @@ def stack_setup(e: Emitter, frame: int) -> None:
     first = e.fn.blocks[0]
     r1 = Reg(File.R, 1)
     load = Node(Instruction("LDC", (), (r1, Const(0, e.chip.constants.stack_top))))
-    adjust = Node(Instruction("VIADD", (), (r1, r1, Imm(-frame & 0xFFFFFFFF))))
+    preds = (ALWAYS, ALWAYS) if e.chip.has("iadd3_preds") else ()
+    adjust = Node(Instruction("IADD3", (), (r1, *preds, r1, Imm(-frame), R_ZERO)))
     first.nodes[:0] = [load, adjust] if frame else [load]
     e.fn.notes["stack_adjust"] = adjust if frame else None
 

@@ -12,7 +12,7 @@ FORMS = {
     "DFMA": "d a b c", "DSETP": "P P a b p", "MUFU": "d a", "FCHK": "P a a", "FRND": "d a", "F2F": "d a", "F2I": "d a", "I2F": "d a",
     "I2FP": "d a", "F2FP": "d a b c", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b",
     "PRMT": "d a b a", "SHF": "d a b a", "IDP": "d a b a", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p",
-    "HSETP2": "P P a b p", "HSET2": "d a b p", "VIADD": "d a b", "FMNMX3": "d a b c p", "FHADD": "d a c", "FHFMA": "d a a c",
+    "HSETP2": "P P a b p", "HSET2": "d a b p", "VIADD": "d a b", "FMNMX3": "d a b c p", "FHADD": "d a a", "FHFMA": "d a a a",
     "FADD2": "d a a", "FMUL2": "d a a", "FFMA2": "d a a a", "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c",
     "SHFL": "P d a i i", "NANOSLEEP": "i", "ACQBULK": "", "PREEXIT": "", "ERRBAR": "", "CGAERRBAR": "", "MEMBAR": "", "FENCE": "",
     "LDGDEPBAR": "", "MOVM": "d a",
@@ -245,8 +245,8 @@ def emit_add64(e: Emitter, op: Op) -> None:
         if shifted is not None and q.const is None:
             emit_lea64(e, d, *shifted, q)
             return
-    if my == "-" and x.const == 0 and e.chip.has("int64_alu"):
-        e.ins("IADD", ("64",), [d, e.a(y, "-"), R_ZERO])
+    if e.chip.has("int64_alu"):
+        emit_iadd64(e, d, (x, mx), (y, my))
         return
     carry = Reg(File.P, e.fn.new(File.P))
     for word in range(2):
@@ -255,6 +255,26 @@ def emit_add64(e: Emitter, op: Op) -> None:
         words = word_sum(e, x, y, mods, word)
         target = Reg(File.R, d.index + word) if not d.is_zero else d
         iadd3(e, target, [carry] if word == 0 else [], words, None if word == 0 else [carry])
+
+
+def pair_operand(e: Emitter, v: Value, flexible: bool) -> Operand:
+    """A 64-bit operand of a native 64-bit instruction: RZ, a short immediate, a uniform pair or a register pair."""
+    if v.const == 0:
+        return R_ZERO
+    if flexible and v.const is not None and -(1 << 31) <= signed(v.const, 64) < 1 << 31:
+        return Imm(signed(v.const, 64))
+    if flexible and e.is_uniform_leaf(v):
+        return Reg(File.UR, e.leaf(v, File.UR))
+    return e.reg(v)
+
+
+def emit_iadd64(e: Emitter, d: Reg, x: tuple[Value, str], y: tuple[Value, str]) -> None:
+    """The first operand is a register pair and may be negated; the second one is flexible."""
+    if y[1] or (is_leaf_operand(e, x[0]) and not is_leaf_operand(e, y[0])):
+        x, y = y, x
+    if y[1]:
+        raise fail(e.op or y[0].op, "two negated summands")
+    e.ins("IADD", ("64",), [d, e.modified(pair_operand(e, x[0], False), x[1]), pair_operand(e, y[0], True)])
 
 
 def shifted_pair(v: Value) -> tuple[Value, Value, int] | None:
@@ -322,7 +342,10 @@ def emit_addc(e: Emitter, op: Op) -> None:
     e.wanted.update(r for r in (word, out) if e.count.get(r))
     carry_out = [e.dest(out)] if e.needed(out) else []
     carry_in = [e.pred(op.args[2], op.amods[2] == "!")] if len(op.args) > 2 else None
-    words = sum_operands(e, (op.args[0], op.amods[0]), (op.args[1], op.amods[1]), None)
+    if e.chip.has("int64_alu") and carry_in is not None:  # no uniform or immediate operand with a carry there
+        words: list[Operand] = [e.a(op.args[0], op.amods[0]), e.a(op.args[1], op.amods[1]), R_ZERO]
+    else:
+        words = sum_operands(e, (op.args[0], op.amods[0]), (op.args[1], op.amods[1]), None)
     iadd3(e, e.dest(word), carry_out, words, carry_in)
 
 
@@ -401,6 +424,11 @@ def emit_icmp64(e: Emitter, op: Op) -> None:
     cmp, sign, combine = (str(op.attr[0]), bool(op.attr[1]), str(op.attr[2]))
     x, y = op.args[:2]
     q = e.pred(op.args[2], op.amods[2] == "!") if len(op.args) > 2 else TRUE
+    if e.chip.has("int64_alu"):
+        short = y.const is None or 0 <= y.const < 1 << 31
+        operands = [pair_operand(e, x, False), pair_operand(e, y, short), q]
+        e.ins("ISETP", (cmp, "S64" if sign else "U64", combine), [e.dest(op.results[0]), TRUE, *operands])
+        return
     low = Reg(File.P, e.fn.new(File.P))
     xs = [word_operand(e, x, i, False) for i in range(2)]
     ys = [word_operand(e, y, i, True) for i in range(2)]
