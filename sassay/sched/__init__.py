@@ -14,7 +14,7 @@ from sassay.sass.function import Function, Node
 from sassay.sass.model import File
 from sassay.sched import controls, lists
 
-PRESSURE = {File.R: 24, File.UR: 24, File.P: 5, File.UP: 4}
+PRESSURE = {File.R: 24, File.UR: 24, File.P: 6, File.UP: 4}
 """Live registers at which scheduling over virtual registers turns from latency to pressure, unless the given order needs more."""
 HEADROOM = 16
 """R registers that a block may use beside those that only live through it."""

@@ -120,7 +120,8 @@ def _goals(dag: Dag, pressures: Sequence[Pressure]) -> list[int]:
 
 
 def _relieve(ready: list[tuple[int, int]], later: list[tuple[int, int, int]], pressures: Sequence[Pressure], goals: Sequence[int]) -> int:
-    """Removes and returns the candidate that adds least to the files at their limit: ready ones first, then those on the way to the nearest goal."""
+    """Removes and returns the candidate that adds least to the files at their limit: the most urgent ready one
+    that adds none, else by growth, on the way to the nearest goal."""
     tight = [p for p in pressures if len(p.live) >= p.limit]
 
     def growth(i: int) -> int:
@@ -129,6 +130,9 @@ def _relieve(ready: list[tuple[int, int]], later: list[tuple[int, int, int]], pr
     def goal(entry: tuple[int, ...]) -> int:
         return goals[entry[-1]]
 
+    for _, i in heapq.nsmallest(SCAN, ready):
+        if growth(i) <= 0:
+            return _take(ready, later, i)
     best: tuple[int, int, int] | None = None
     for _, i in heapq.nsmallest(SCAN, ready, key=goal):
         candidate = (growth(i), goals[i], i)
@@ -140,7 +144,11 @@ def _relieve(ready: list[tuple[int, int]], later: list[tuple[int, int, int]], pr
             if best is None or candidate < best:
                 best = candidate
     assert best is not None
-    i = best[2]
+    return _take(ready, later, best[2])
+
+
+def _take(ready: list[tuple[int, int]], later: list[tuple[int, int, int]], i: int) -> int:
+    """Removes node i from the queue that it stands in, and returns it."""
     for k, entry in enumerate(ready):
         if entry[1] == i:
             ready[k] = ready[-1]
