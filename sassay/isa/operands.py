@@ -239,7 +239,33 @@ WIDTH_RULES: dict[str, Callable[[Modifiers], int]] = {
     "dmma_c": lambda mods: _dmma(mods, "c"),
     "gmma_c": _gmma_c,
     "tmem": _tmem,
+    "sync": lambda mods: 2 if "TRANS64" in mods or "64" in mods else 1,
+    "sync_data": lambda mods: 2 if "64" in mods else 1,
 }
+
+def _tensor_dimensions(mods: Modifiers) -> int:
+    for mod in mods:
+        if re.fullmatch(r"[1-5]D", mod) and "IM2COL" not in mods:
+            return int(mod[0])
+    raise SassError(f"coordinates of a tensor copy with modifiers {'.'.join(mods)} are not known")
+
+
+def address_widths(opcode: str, mods: Modifiers) -> tuple[int, ...] | None:
+    """Uniform registers behind each memory operand of the bulk and tensor copies, in order; None for other operations.
+
+    A bulk copy into shared memory names its buffer and mbarrier by a pair, global addresses are pairs. A tensor copy's coordinates follow:
+    a load has buffer, mbarrier and coordinates, a store buffer and coordinates; the tensor map's address is a pair.
+    """
+    if opcode in ("UBLKCP", "UBLKRED"):
+        return (2, 2) if mods[:2] == ("S", "G") else (2, 1)
+    if opcode == "UTMALDG":
+        return 2 + _tensor_dimensions(mods), 2
+    if opcode in ("UTMASTG", "UTMAREDG"):
+        return 1 + _tensor_dimensions(mods), 2
+    if opcode.startswith("UTC") and opcode.endswith("MMA"):
+        return 2, 2, 1, 1, 1
+    return None
+
 
 Row = tuple[str, str, str]
 
@@ -321,6 +347,8 @@ ROWS: dict[str, Row] = {
     "LDGSTS": ("none", "", "1"),
     **_same("ATOMG ATOM ATOMS", ("P?R", "atomic", "1 atomic")),
     **_same("REDG RED REDS REDAS", ("none", "", "1 atomic")),
+    "SYNCS": ("[PQ]?[RU]?", "sync", "1 sync_data"),
+    "UTCATOMSWS": ("Q?U", "1", "1"),
     "LDTM": ("R", "tmem", "1"),
     "STTM": ("none", "", "1 tmem"),
     "CCTL": ("none", "", "2"),
@@ -329,8 +357,8 @@ ROWS: dict[str, Row] = {
     # control
     **_same(
         "BAR BRA BSYNC EXIT NOP WARPSYNC YIELD NANOSLEEP DEPBAR ERRBAR CGAERRBAR MEMBAR FENCE LDGDEPBAR KILL BPT RTT PREEXIT "
-        "WARPGROUP WARPGROUPSET ACQBULK ENDCOLLECTIVE PMTRIG UCGABAR_ARV UCGABAR_WAIT UTMACMDFLUSH UTMACCTL UTMALDG UTMAPF UTMASTG "
-        "UTMAREDG UBLKCP UBLKPF UBLKRED USETMAXREG ARRIVES ACQSHMINIT UTCBAR UVIRTCOUNT UMEMSETS COLLECTIVE",
+        "WARPGROUP WARPGROUPSET ACQBULK ENDCOLLECTIVE PMTRIG UCGABAR_ARV UCGABAR_WAIT UTMACMDFLUSH UTMALDG UTMASTG UTMAREDG UBLKCP UBLKRED "
+        "USETMAXREG ARRIVES ACQSHMINIT UTCBAR UVIRTCOUNT COLLECTIVE STAS UTCHMMA UTCIMMA UTCQMMA UTCOMMA",
         ("none", "", "1"),
     ),
     **_same("CALL RET JMP JMX BRX", ("none", "", "2")),

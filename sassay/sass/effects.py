@@ -13,7 +13,7 @@ from functools import cache
 from typing import TypeAlias
 
 from sassay.errors import SassError
-from sassay.isa.operands import ROWS, WIDTH_RULES
+from sassay.isa.operands import ROWS, WIDTH_RULES, address_widths
 from sassay.sass.model import Const, File, Imm, Instruction, Mem, Name, Operand, Reg, Target
 
 Access: TypeAlias = tuple[File, int, int]
@@ -110,6 +110,11 @@ def _address_slots(position: int, kind: tuple[object, ...], mods: tuple[str, ...
     """Slots of a memory operand: address pairs for .64 and for generic addresses without a descriptor, descriptors as UR pairs."""
     prefix, described, parts = kind
     assert isinstance(parts, tuple)
+    fixed = address_widths(opcode, mods)
+    if fixed is not None:
+        if position >= len(fixed) or described:
+            raise SassError(f"{'.'.join((opcode, *mods))}: operand {position + 1} is not known")
+        return [Slot(position, index, fixed[position] if index == 0 else 1) for index in range(len(parts))]
     slots = []
     if described:
         slots.append(Slot(position, -2, 2))
