@@ -66,6 +66,8 @@ class Emitter:
         self.descriptor: int | None = None
         self.lists: dict[Block, list[list[Node]]] = {}
         self.uses_stack = False
+        self.sides: set[Block] = set()
+        """Blocks whose instructions will get a guard: nothing in them may have one of its own."""
         self.done: set[Op] = set()
         """Operations emitted before their turn, with one that uses them."""
 

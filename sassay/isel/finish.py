@@ -243,6 +243,7 @@ def build_blocks(e: Emitter, order: list[Block], depth: dict[Block, int], conver
             for side, when_false in sides[b]:
                 guard = e.pred(b.cond, when_false)
                 for node in nodes_of(side):
+                    assert node.instruction.guard == ALWAYS, "an instruction of a predicated side has a guard of its own"
                     node.instruction = replace(node.instruction, guard=guard)
                     out.nodes.append(node)
             go(e, b, out, converted[b].join, following, stubs)

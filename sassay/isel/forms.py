@@ -12,7 +12,7 @@ FORMS = {
     "DFMA": "d a b c", "DSETP": "P P a b p", "MUFU": "d a", "FCHK": "P a a", "FRND": "d a", "F2F": "d a", "F2I": "d a", "I2F": "d a",
     "I2FP": "d a", "F2FP": "d a b c", "POPC": "d a", "FLO": "d a", "BREV": "d a", "IABS": "d a", "SGXT": "d a b", "BMSK": "d a b",
     "PRMT": "d a b a", "SHF": "d a b a", "IDP": "d a b a", "HADD2": "d a b", "HMUL2": "d a b", "HFMA2": "d a b c", "HMNMX2": "d a b p",
-    "HSETP2": "P P a b p", "HSET2": "d a b p", "VIADD": "d a b", "FMNMX3": "d a b c p", "FHADD": "d a a", "FHFMA": "d a a a",
+    "HSETP2": "P P a b p", "HSET2": "d a b p", "VIADD": "d a a", "FMNMX3": "d a b c p", "FHADD": "d a a", "FHFMA": "d a a a",
     "FADD2": "d a a", "FMUL2": "d a a", "FFMA2": "d a a a", "HMMA": "d a a a", "IMMA": "d a a a", "DMMA": "d a a a", "IMAD": "d a b c",
     "SHFL": "P d a i i", "NANOSLEEP": "i", "ACQBULK": "", "PREEXIT": "", "ERRBAR": "", "CGAERRBAR": "", "MEMBAR": "", "FENCE": "",
     "LDGDEPBAR": "", "MOVM": "d a",
@@ -451,7 +451,7 @@ CONDITIONAL = ("FADD", "FMUL", "FFMA", "iadd", "ineg", "imul", "shl", "shr", "lo
 def in_place(e: Emitter, select: Op, changed: Value, kept: Value) -> bool:
     """A select between a value and what one operation makes of it, where nobody needs the old value later: the operation under a guard."""
     op = changed.op
-    if op.name not in CONDITIONAL or not alone(e, changed) or op.block is not select.block or op.effect:
+    if select.block in e.sides or op.name not in CONDITIONAL or not alone(e, changed) or op.block is not select.block or op.effect:
         return False
     if kept.op.name in (*SHARED, "part") or kept.width != 1 or e.needed(kept):
         return False

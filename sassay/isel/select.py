@@ -50,6 +50,7 @@ def _select(module: ptx.Module, function: ptx.Function, target: Target, options:
     graph.blocks = reverse_postorder(entry)
     fn = _shell(lowering, target)
     emitter = Emitter(graph, fn, target, divergence)
+    emitter.sides = {side for c in converted.values() for side, _ in c.sides}
     emitter.run()
     depth = {b: lp.depth for b, lp in loops(graph.blocks, dominators(graph.blocks)).items()}
     order = layout(entry, depth)

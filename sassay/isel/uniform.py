@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from sassay.errors import UnsupportedError
 from sassay.isel.ir import Block, Graph, Op, Value, common_dominator, dominators, link, postdominators
 
 UNIFORM_REGISTERS = ("SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_CgaCtaId", "SR_SMEMSZ", "SR_SWINHI", "SR_CgaSize")
@@ -144,6 +145,8 @@ def meetings(graph: Graph, divergence: Divergence, converted: Collection[Block] 
             place = settle(b, join, idom, joins)
             if place is not None:
                 out.append(Meeting(place, join, region(place, join)))
+            else:  # no place to start from: the threads may stay apart from here on
+                divergence.blocks |= region(join, None) | {join}
     return out
 
 
@@ -172,6 +175,8 @@ def colour(found: list[Meeting]) -> None:
 def place_meetings(graph: Graph, found: list[Meeting]) -> None:
     """Puts BSSY and BSYNC into the graph. Ways into the join from outside the region do not pass the BSYNC: they get around a block of its own."""
     colour(found)
+    if any(m.barrier > 15 for m in found):
+        raise UnsupportedError(f"'{graph.name}': more than 16 nested places where threads meet")
     for m in sorted(found, key=lambda q: len(q.blocks)):
         inside = m.blocks | {m.start}
         join = m.join

@@ -37,6 +37,7 @@ def arithmetic() -> list[Case]:
         ("{.reg .u64 %x, %y; sub.cc.u64 %x, %a, %b; subc.u64 %y, %a, %c; xor.b64 %d, %x, %y;}", "b64", ("b64",) * 3),
         ("@%c add.s32 %d, %a, %b; @!%c mov.b32 %d, %b;", "s32", ("s32", "s32", "pred")),
         ("{.reg .b64 %x, %y; shl.b64 %x, %a, 8; shr.u64 %y, %a, 56; sub.s64 %d, %x, %y;}", "b64", ("b64",)),
+        ("{.reg .b32 %x; mov.b32 %x, 0x10001; add.s16x2 %x, %a, %x; and.b32 %d, %x, 0xffff;}", "b32", ("b32",)),
         ("{.reg .s32 %x; neg.s32 %x, %a; max.s32 %x, %x, %a; max.s32 %d, %x, %b;}", "s32", ("s32", "s32")),
     ]  # fmt: skip
     return out
