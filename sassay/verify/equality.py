@@ -115,12 +115,19 @@ def _facts(terms: Terms, condition: Term) -> dict[Term, Term]:
 
 
 def rewrite(terms: Terms, root: Term, replacement: dict[Term, Term]) -> Term:
-    """`root` with terms replaced, rebuilt in normal form."""
+    """`root` with terms replaced, rebuilt in normal form; replaced terms are not looked into."""
+    if not replacement:
+        return root
     done: dict[Term, Term] = dict(replacement)
-    for term in postorder((root,)):
-        if term not in done:
+    stack = [(root, False)]
+    while stack:
+        term, expanded = stack.pop()
+        if expanded:
             args = tuple(done[x] for x in term.args)
             done[term] = term if args == term.args else rebuild(terms, term, args)
+        elif term not in done:
+            stack.append((term, True))
+            stack.extend((x, False) for x in term.args if x not in done)
     return done[root]
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sassay.isa.semantics.algebra import FloatOp
 from sassay.verify.arrays import TooWide, closed_over, dtype_of, evaluate_arrays
 from sassay.verify.evaluate import postorder
-from sassay.verify.terms import Term
+from sassay.verify.terms import Term, Terms
 
 FEW, MANY = 256, 60_000
 """Samples to find a candidate with, and to accept it with."""
@@ -29,6 +29,7 @@ class Lemma:
 
     name: str
     operation: Term
+    """The operation, or a word of its result."""
     expansion: Term
     samples: int
 
@@ -46,7 +47,7 @@ def name_of(term: Term) -> str | None:
     return None
 
 
-def find(ptx: list[Term], sass: list[Term], known: dict[Term, Term]) -> list[Lemma]:
+def find(terms: Terms, ptx: list[Term], sass: list[Term], known: dict[Term, Term]) -> list[Lemma]:
     """Lemmas for the hard operations among the PTX side's terms that have an expansion among the SASS side's."""
     found: list[Lemma] = []
     done: set[Term] = set(known.values())
@@ -58,35 +59,68 @@ def find(ptx: list[Term], sass: list[Term], known: dict[Term, Term]) -> list[Lem
         leaves = tuple(a for a in operation.args if not a.is_const)
         if not leaves:
             continue
-        lemma = _search(name, operation, leaves, sass)
-        if lemma is not None:
-            found.append(lemma)
+        parts = _parts(terms, operation)
+        lemmas = [_search(terms, name, operation, part, leaves, sass) for part in parts]
+        if len(parts) > 1 and None in lemmas:
+            lemmas = [_search(terms, name, operation, operation, leaves, sass)]
+        if None not in lemmas:
+            found += [lemma for lemma in lemmas if lemma is not None]
             done.add(operation)
     return found
 
 
-def _search(name: str, operation: Term, leaves: tuple[Term, ...], sass: list[Term]) -> Lemma | None:
-    candidates = [t for t in closed_over(sass, leaves) if t.width == operation.width and t.op not in ("zext", "extract", "concat")]
+def _parts(terms: Terms, operation: Term) -> tuple[Term, ...]:
+    """The words of a result: hardware computes those of a 64-bit one apart."""
+    if operation.width <= 32:
+        return (operation,)
+    return terms.extract(operation, 31, 0), terms.extract(operation, 63, 32)
+
+
+def _words(terms: Terms, leaves: tuple[Term, ...]) -> dict[Term, tuple[Term, int]]:
+    """What expansions read: each leaf, and the words of wide ones; with the leaf and the bit that each starts at."""
+    found: dict[Term, tuple[Term, int]] = {}
+    for leaf in leaves:
+        found[leaf] = (leaf, 0)
+        if leaf.width == 64:
+            for low in (0, 32):
+                word = terms.extract(leaf, low + 31, low)
+                if not word.is_const:
+                    found[word] = (leaf, low)
+    return found
+
+
+def _search(terms: Terms, name: str, operation: Term, part: Term, leaves: tuple[Term, ...], sass: list[Term]) -> Lemma | None:
+    words = _words(terms, leaves)
+    shapes = ("zext", "extract", "concat") if part is operation else ("zext",)
+    candidates = [t for t in closed_over(sass, tuple(words)) if t.width == part.width and t.op not in shapes]
     if not candidates:
         return None
-    samples = _samples(operation, leaves, FEW)
-    agreeing: list[Term] = []
+    samples = _spread(_samples(operation, leaves, FEW), words)
     try:
-        values = evaluate_arrays((operation, *candidates), samples)
+        values = evaluate_arrays((part, *candidates), samples)
     except TooWide:
         return None
-    want = np.broadcast_to(values[operation], (FEW,))
-    agreeing = [t for t in candidates if np.array_equal(np.broadcast_to(values[t], (FEW,)), want)]
+    want = np.broadcast_to(values[part], (FEW,))
+    agreeing = [t for t in candidates if t is not part and np.array_equal(np.broadcast_to(values[t], (FEW,)), want)]
     for candidate in agreeing[::-1]:
-        if candidate is not operation and _holds(operation, candidate, leaves):
-            return Lemma(name, operation, candidate, 4 * MANY)
+        if _holds(operation, part, candidate, leaves, words):
+            return Lemma(name, part, candidate, 4 * MANY)
     return None
 
 
-def _holds(operation: Term, candidate: Term, leaves: tuple[Term, ...]) -> bool:
+def _spread(samples: dict[Term, NDArray[Any]], words: dict[Term, tuple[Term, int]]) -> dict[Term, NDArray[Any]]:
+    """Samples of leaves, and of their words."""
+    found = dict(samples)
+    for word, (leaf, low) in words.items():
+        if word is not leaf:
+            found[word] = (samples[leaf].astype(np.uint64) >> np.uint64(low)).astype(np.uint32)
+    return found
+
+
+def _holds(operation: Term, part: Term, candidate: Term, leaves: tuple[Term, ...], words: dict[Term, tuple[Term, int]]) -> bool:
     """Agreement on many samples, under every disturbance of the hardware's approximations."""
-    samples = _samples(operation, leaves, MANY)
-    want = evaluate_arrays((operation,), samples)[operation]
+    samples = _spread(_samples(operation, leaves, MANY), words)
+    want = evaluate_arrays((part,), samples)[part]
     rng = np.random.default_rng(7)
     for ulp, slow in ((None, False), (rng.integers(-1, 2, MANY), False), (rng.integers(0, 2, MANY) * 2 - 1, False), (None, True)):
         got = evaluate_arrays((candidate,), samples, ulp, slow)[candidate]

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 
 from sassay.ptx.ast import Register
 from sassay.verify.equality import rewrite
-from sassay.verify.evaluate import postorder
+from sassay.verify.evaluate import evaluate, postorder, random_value
 from sassay.verify.regions import Key, State, label
 from sassay.verify.terms import Term, Terms
 
 _LAUNCH = re.compile(r"param\+|c\d+\+|&|%(?!clock|globaltimer)|stack$")
 """Names of variables that a launch fixes."""
+LIKENESS_SAMPLES = 6
 MAX_EXPRESSION = 400
 """Guessed expressions larger than this (in terms) are not tried."""
 
@@ -103,7 +104,7 @@ def infer(terms: Terms, name: str, registers: Iterable[Register], keys: Iterable
     for piece in sorted(values, key=lambda p: (sizes[p], p.register.uid, p.low)):
         value = values[piece]
         variable = terms.var(f"@{name}:{label(piece.register)}.{piece.low}", piece.width)
-        guesses = _expressions(terms, value, known, sizes[piece])
+        guesses = _expressions(terms, value, known)
         relation.pieces[piece] = Guess([*guesses, variable], variable)
         holders.setdefault(value, []).append(variable)
         if not value.is_const and not immutable(value):
@@ -114,6 +115,9 @@ def infer(terms: Terms, name: str, registers: Iterable[Register], keys: Iterable
         variable = terms.var(f"@{name}:sass.{label(key)}", width)
         guesses = _place_guesses(terms, value, holders, known)
         relation.places[key] = Guess([*dict.fromkeys(guesses), variable], variable)
+    orphans = {key: sass.read(key, width) for key, width in keys if len(relation.places[key].candidates) == 1}
+    for key, found in _alike(terms, values, relation, orphans).items():
+        relation.places[key].candidates[:0] = found
     return relation
 
 
@@ -126,15 +130,16 @@ def _learn_whole(terms: Terms, piece: Piece, values: dict[Piece, Term], relation
             known.setdefault(whole, terms.concat(*(relation.pieces[p].variable for p in reversed(parts))))
 
 
-def _expressions(terms: Terms, value: Term, known: dict[Term, Term], size: int) -> list[Term]:
+def _expressions(terms: Terms, value: Term, known: dict[Term, Term]) -> list[Term]:
     """Expressions of variables and launch inputs that equal `value`."""
     if value.is_const or immutable(value):
         return [value]
-    if size > MAX_EXPRESSION or not known:
+    if not known:
         return []
     rewritten = rewrite(terms, value, known)
-    variables = set(known.values())
-    return [rewritten] if _closed(rewritten, variables) else []
+    if len(postorder((rewritten,))) > MAX_EXPRESSION:
+        return []
+    return [rewritten] if _closed(rewritten, set(known.values())) else []
 
 
 def _closed(term: Term, variables: set[Term]) -> bool:
@@ -158,5 +163,18 @@ def _place_guesses(terms: Terms, value: Term, holders: dict[Term, list[Term]], k
                 guesses += [terms.zext(v, 32), terms.sext(v, 32)]
     if value.width == 32 and value.op == "zext" and value.args[0].width == 1:
         guesses += [terms.zext(v, 32) for v in holders.get(value.args[0], [])]
-    guesses += _expressions(terms, value, known, len(postorder((value,))))
+    guesses += _expressions(terms, value, known)
     return guesses
+
+
+def _alike(terms: Terms, values: dict[Piece, Term], relation: Relation, orphans: dict[Key, Term]) -> dict[Key, list[Term]]:
+    """Pieces that agree on samples with places for which no expression was found: equal values in another shape."""
+    if not orphans:
+        return {}
+    roots = (*values.values(), *orphans.values())
+    runs = [evaluate(roots, lambda t, salt=s: random_value(t.data, salt, t.width)) for s in range(LIKENESS_SAMPLES)]  # type: ignore[misc]
+    by_signature: dict[tuple[int, ...], list[Term]] = {}
+    for piece, value in values.items():
+        if not value.is_const:
+            by_signature.setdefault((value.width, *(run[value] for run in runs)), []).append(relation.pieces[piece].variable)
+    return {key: by_signature.get((value.width, *(run[value] for run in runs)), []) for key, value in orphans.items()}

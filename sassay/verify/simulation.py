@@ -108,7 +108,7 @@ class Simulation:
         theirs = _terms_of(ptx)
         if not any(name_of(t) for t in postorder(tuple(theirs))):
             return False
-        found = find(theirs, _terms_of(sass), self.terms.rules)
+        found = find(self.terms, theirs, _terms_of(sass), self.terms.rules)
         for lemma in found:
             self.terms.rules[lemma.expansion] = lemma.operation
         self.lemmas += found
