@@ -82,12 +82,11 @@ def interference(fn: Function, units: Units, live_outs: list[int]) -> Interferen
                 _pairwise(defs, file, masks, lists)
                 for d in defs:
                     pressure[file[d]] = max(pressure[file[d]], len(live[file[d]] | {x for x in defs if file[x] is file[d]}))
-            if access.kills:
-                for d in defs:
-                    live[file[d]].discard(d)
-            elif defs:
+            if len(access.kills) < len(defs):
                 for d in defs:
                     live[file[d]].add(d)
+            for d in access.kills:
+                live[file[d]].discard(d)
             for d, u in access.apart:
                 _edge(d, u, masks, lists)
             for u in uses:

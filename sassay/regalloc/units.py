@@ -21,11 +21,11 @@ _WIDE_READERS = frozenset({"HMMA", "IMMA", "DMMA", "QMMA", "BMMA", "OMMA"})
 
 @dataclass(slots=True)
 class Access:
-    """Units written and read by a node. `kills`: the writes happen whatever the guard says."""
+    """Units written and read by a node. `kills`: those written whose old value nobody sees afterwards, whatever the guard says."""
 
     defs: tuple[int, ...]
     uses: tuple[int, ...]
-    kills: bool
+    kills: tuple[int, ...]
     apart: tuple[tuple[int, int], ...] = ()
     """Pairs (result, source) that may not share a register although the source dies here."""
 
@@ -108,7 +108,7 @@ def number(fn: Function) -> Units:
             for entry in seen.uses:
                 if entry[0] != File.SB:
                     uses.extend(expand(entry))
-            access = Access(tuple(defs), tuple(uses), not _guarded(node))
+            access = Access(tuple(defs), tuple(uses), () if _guarded(node) else tuple(defs))
             if node.instruction.opcode in _WIDE_READERS:
                 access.apart = _apart(seen, expand)
             row.append(access)
@@ -161,8 +161,7 @@ def _settle_guarded(fn: Function, units: Units) -> None:
             if partial.uses == uses[d]:
                 settled.setdefault(partial.at, set()).add(d)
         for n, registers in settled.items():
-            if registers >= set(row[n].defs):
-                row[n].kills = True
+            row[n].kills = tuple([d for d in row[n].defs if d in registers])
 
 
 @dataclass(slots=True)
@@ -195,11 +194,10 @@ def live_out(fn: Function, units: Units) -> list[int]:
     for row in units.accesses:
         g = k = 0
         for access in reversed(row):
-            if access.kills:
-                for d in access.defs:
-                    bit = 1 << d
-                    k |= bit
-                    g &= ~bit
+            for d in access.kills:
+                bit = 1 << d
+                k |= bit
+                g &= ~bit
             for u in access.uses:
                 g |= 1 << u
         gen.append(g)

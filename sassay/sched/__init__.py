@@ -68,9 +68,8 @@ def schedule_virtual(fn: Function, max_registers: int | None = None) -> None:
         graph, heights = _block_dag(model, block.nodes, seen)
         entering = out
         for access in reversed(units.accesses[b]):
-            if access.kills:
-                for d in access.defs:
-                    entering &= ~(1 << d)
+            for d in access.kills:
+                entering &= ~(1 << d)
             for u in access.uses:
                 entering |= 1 << u
         pressures = []

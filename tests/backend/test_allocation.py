@@ -7,6 +7,7 @@ from build import VECTOR_ADD, function
 
 from sassay.errors import AllocationError
 from sassay.regalloc import AllocationOptions, allocate
+from sassay.regalloc.copies import fold_guarded_copies
 from sassay.regalloc.graph import interference
 from sassay.regalloc.units import live_out, number
 from sassay.sass.effects import effects
@@ -184,3 +185,33 @@ def test_predicate_copies_are_coalesced() -> None:
     )
     allocate(fn)
     assert [n.instruction.opcode for n in fn.blocks[0].nodes] == ["ISETP", "STG", "EXIT"]
+
+
+def alive_at_entry(text: str) -> set[str]:
+    fn = function(text)
+    units = number(fn)
+    live = live_out(fn, units)[0]
+    for access in reversed(units.accesses[0]):
+        for d in access.kills:
+            live &= ~(1 << d)
+        for u in access.uses:
+            live |= 1 << u
+    return {f"{units.file[u].name}{units.index[u]}" for u in range(len(units.file)) if live >> u & 1 and units.index[u] >= VIRTUAL}
+
+
+def test_values_made_and_used_under_one_guard_are_not_alive_before() -> None:
+    text = "@P0 IADD3 R70000, P70000, PT, R2, R3, RZ\n@P0 IADD3.X R70001, R2, R3, RZ, P70000, !PT\n@P0 STG.E desc[UR4][R2.64], R70001\nEXIT"
+    assert alive_at_entry(text) == set()
+    assert alive_at_entry("@P0 MOV R70000, R2\nSTG.E desc[UR4][R2.64], R70000\nEXIT") == {"R70000"}
+    assert alive_at_entry("@P0 MOV R70000, R2\n@!P0 MOV R70000, R3\nSTG.E desc[UR4][R2.64], R70000\nEXIT") == set()
+    changed = "@P0 MOV R70000, R2\nISETP.NE.AND P0, PT, R2, R3, PT\n@!P0 MOV R70000, R3\nSTG.E desc[UR4][R2.64], R70000\nEXIT"
+    assert alive_at_entry(changed) == {"R70000"}
+
+
+def test_copies_under_the_guard_of_their_source_are_folded() -> None:
+    fn = function("@!P0 FADD R70000, R2, R3\n@!P0 MOV R70001, R70000\n@P0 MOV R70001, R2\nSTG.E desc[UR4][R2.64], R70001\nEXIT")
+    fold_guarded_copies(fn)
+    assert [n.instruction.opcode for n in fn.blocks[0].nodes] == ["FADD", "MOV", "STG", "EXIT"]
+    other = function("@!P0 FADD R70000, R2, R3\n@P0 MOV R70001, R70000\n@!P0 MOV R70001, R2\nSTG.E desc[UR4][R2.64], R70001\nEXIT")
+    fold_guarded_copies(other)
+    assert len(other.blocks[0].nodes) == 5
