@@ -44,7 +44,12 @@ def _select(module: ptx.Module, function: ptx.Function, target: Target, options:
     optimise(graph, entry, options.level)
     divergence = analyse(graph)
     converted = conversions(graph) if options.level else {}
-    place_meetings(graph, meetings(graph, divergence, converted))
+    found = meetings(graph, divergence, converted)
+    while clash := [a for a, c in converted.items() if any(side in (m.start, m.join) for side, _ in c.sides for m in found)]:
+        for a in clash:  # A side cannot hold the start or the end of a meeting under its guard.
+            del converted[a]
+        found = meetings(graph, divergence, converted)
+    place_meetings(graph, found)
     graph.blocks = reverse_postorder(entry)
     split_critical_edges(graph, divergence)
     graph.blocks = reverse_postorder(entry)

@@ -79,7 +79,7 @@ def analyse(graph: Graph) -> Divergence:
             work.append(v)
 
     def mark_branch(b: Block) -> None:
-        if b in result.branches or len(live_successors(b)) < 2:
+        if b in result.branches or len(set(live_successors(b))) < 2:
             return
         result.branches.add(b)
         join = joins[b]
