@@ -40,15 +40,24 @@ def split_critical_edges(graph: Graph, divergence: Divergence) -> None:
                 divergence.blocks.add(middle)
 
 
+FOLDED = ("part", "pack", "iadd", "add64", "fneg", "fabs", "fneg64", "fabs64", "plop")
+"""Operations that may disappear into users in other blocks: address sums, signs, words, negated predicates."""
+
+
 def used_outside(graph: Graph, inner: dict[Block, Loop]) -> set[Value]:
-    """Phis of loop headers that are read outside the loop."""
+    """Phis of loop headers that are read outside the loop: themselves, or through operations that the emitter folds into their users."""
     out: set[Value] = set()
+    seen: set[tuple[Value, Block]] = set()
 
     def see(v: Value, block: Block) -> None:
         if v.op.name == "phi" and v.op.block in inner:
             loop = inner[v.op.block]
             if v.op.block is loop.header and block not in loop.blocks:
                 out.add(v)
+        elif v.op.name in FOLDED and (v, block) not in seen:
+            seen.add((v, block))
+            for a in v.op.args:
+                see(a, block)
 
     for b in graph.blocks:
         for op in (*b.phis, *b.ops):
