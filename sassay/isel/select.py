@@ -6,7 +6,7 @@ import sys
 
 from sassay.errors import UnsupportedError
 from sassay.isa.target import Target
-from sassay.isel import control, forms, lower_convert, lower_float, lower_int, lower_memory, lower_sync
+from sassay.isel import control, emit_integer, emit_memory, emit_threads, forms, lower_convert, lower_float, lower_int, lower_memory, lower_sync
 from sassay.isel.build import Lowering, Options
 from sassay.isel.emit import Emitter
 from sassay.isel.finish import build_blocks, layout, split_critical_edges, stack_setup
@@ -18,7 +18,7 @@ from sassay.ptx import ast as ptx
 from sassay.sass.function import Function
 from sassay.sass.model import File
 
-_RULE_MODULES = (control, forms, lower_convert, lower_float, lower_int, lower_memory, lower_sync)
+_RULE_MODULES = (control, emit_integer, emit_memory, emit_threads, forms, lower_convert, lower_float, lower_int, lower_memory, lower_sync)
 """Imported for the rules that they register."""
 
 
