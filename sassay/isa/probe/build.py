@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sassay.isa.probe.canon import blank_setting, canonical, common_setting
 from sassay.isa.probe.discover import discover
-from sassay.isa.probe.learn import FREE_BITS, PAYLOAD, Answer, Asking, ClassLearner
+from sassay.isa.probe.learn import FREE_BITS, PAYLOAD, Answer, Asking, ClassLearner, Prior
 from sassay.isa.probe.oracle import CHUNK, OPEX_BITS, OPEX_MASK, Oracle, OracleError
 from sassay.isa.probe.write import write_table
 from sassay.isa.tables.forms import Form
@@ -57,9 +57,9 @@ class Builder:
 
     # -- learning --------------------------------------------------------------------------------------------------------------------------
 
-    def learn(self, seeds: dict[Key, list[int]], priors: dict[Key, ClassLearner] | None = None) -> list[ClassLearner]:
+    def learn(self, seeds: dict[Key, list[int]], priors: dict[Key, Prior] | None = None) -> list[ClassLearner]:
         """Runs all learners in step, so that each round is one pass over nvdisasm. One that fails starts again with other random choices.
-        `priors`: learners of another chip, tried first as guesses."""
+        `priors`: what another chip's table says, tried first as guesses."""
         done: dict[Key, ClassLearner] = {}
         running: list[tuple[Key, int, ClassLearner, Asking, list[int]]] = []
 
@@ -80,7 +80,9 @@ class Builder:
                 reply = [next(answers) for _ in words]
                 try:
                     running.append((key, attempt, learner, asking, asking.send(reply)))
-                except StopIteration:
+                except (StopIteration, IndexError, KeyError, ValueError, AssertionError) as end:
+                    if not isinstance(end, StopIteration):
+                        learner.problem = f"{type(end).__name__} {end}"
                     failed = bool(learner.problem or learner.mismatches)
                     best = done.get(key)
                     if best is None or not failed or (not learner.problem and len(learner.mismatches) < len(best.mismatches)):

@@ -153,6 +153,19 @@ class Group:
     edits: list[tuple[Tokens, ...] | None] = default(default_factory=list)
 
 
+@dataclass
+class Prior:
+    """A guess at a class: another chip's findings. `word` is a legal word there with no field in a special case."""
+
+    word: int
+    relative: bool
+    fields: list[LearntField]
+    features: list[Feature]
+    groups: list[list[int]]
+    order: set[tuple[int, int]]
+    hidden: dict[int, set[int]]
+
+
 @lru_cache(maxsize=1 << 18)
 def hunks(base: Tokens, other: Tokens) -> Hunks:
     """The edits that turn `base` into `other`."""
@@ -264,17 +277,19 @@ class ClassLearner:
                 break
         yield from self.find_reuse()
 
-    def run_with(self, prior: ClassLearner) -> Asking:
+    def run_with(self, prior: Prior) -> Asking:
         """Takes fields, features and their grouping from the same class of another chip as a guess: asks for all outcomes anew and tests them
         on random words. A guess that fails shows as `problem` or `mismatches`."""
-        assert prior.base is not None
-        self.relative, self.order, self.field_order = prior.relative, prior.order, prior.field_order
-        self.fields, self.features, self.hidden = prior.fields, prior.features, prior.hidden
-        self.groups = [Group(list(g.features)) for g in prior.groups]
-        (self.base,) = yield from self.ask([prior.base.word])
-        if self.base is None:
+        self.relative, self.order = prior.relative, prior.order
+        self.fields, self.features = prior.fields, prior.features
+        self.hidden.update(prior.hidden)
+        self.groups = [Group(list(g)) for g in prior.groups]
+        words = [self.spread(prior.word) for _ in range(6)]
+        found = [r for r in (yield from self.ask(words)) if r is not None]
+        if not found:
             self.problem = "the other chip's base word is not legal here"
             return
+        self.base = found[0]
         self.base_tokens = self.label(self.base)
         yield from self.enumerate_groups(set())
         yield from self.validate(300)
@@ -858,8 +873,12 @@ class ClassLearner:
                 continue
             before = a.text.partition(".reuse")[0]
             count = sum(t.startswith(MARK) for t in lex(before)[0])
-            shown = [t for t in self.base_tokens if t.startswith(MARK)]
-            self.reuse[b] = int(shown[count - 1][1:])
+            places = [i for i, t in enumerate(r.tokens) if t.startswith(MARK)]
+            token = self.label(r)[places[count - 1]] if 0 < count <= len(places) else ""
+            if token.startswith(MARK):
+                self.reuse[b] = int(token[1:])
+            else:
+                self.notes.append(f"bit {b} prints .reuse where no field stands: {a.text}")
 
 
 def last_hex(tokens: Tokens) -> int:

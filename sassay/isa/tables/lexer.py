@@ -17,7 +17,8 @@ Value: TypeAlias = "int | str"
 _TOKEN = re.compile(
     r"(?P<reg>(?<![\w.])(?P<file>UR|R|UP|P|B|SB|gsb)(?P<num>\d+|Z(?!\w)|T(?!\w))(?!\w))"
     r"|(?P<hex>-?0x[0-9a-f]+)"
-    r"|(?P<dec>(?<![\w.])[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|INF|QNAN|SNAN)(?![\w.]))(?: (?=,|$))?"
+    r"|\{[\d,]*\}|\?{3}\d+"
+    r"|(?P<dec>(?<![\w.?])[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|INF|QNAN|SNAN)(?!\w|\.\d))(?: (?=,|$))?"
     r"|\.[\w?]+|[A-Za-z_][\w?]*|, | |."
 )
 _GUARD = re.compile(r"@(!?)(U?P)(\d|T) ")
