@@ -33,6 +33,10 @@ class Interference:
         _edge(a, b, self.masks, self.lists)
 
 
+GAPS = 2
+"""Registers past the most that are ever live at which other colouring orders are worth a try (R1, reserved, is one)."""
+
+
 def weight(depth: int) -> int:
     """How much more a block counts for each loop around it."""
     return int(8 ** min(depth, 6))
@@ -203,8 +207,26 @@ class Colouring:
 def colour(
     units: Units, graph: Interference, found: Clusters, limits: dict[File, int], reserved: dict[File, int], free_cost: set[int]
 ) -> Colouring:
-    """Simplifies and selects. `limits`: registers a file has; `reserved`: masks of indices not to be given; `free_cost`: clusters never to spill."""
+    """Simplifies and selects. `limits`: registers a file has; `reserved`: masks of indices not to be given; `free_cost`: clusters never to spill.
+
+    Where that order leaves gaps between tuples, others are tried (wide clusters first, program order), and the one with fewest R registers stays.
+    """
     order = _simplify(units, graph, found, limits, free_cost)
+    best = _select(units, graph, found, order, limits, reserved)
+    if best.failed or best.highest[File.R] < graph.pressure[File.R] + GAPS:
+        return best
+    wide_first = sorted(order, key=lambda c: -len(found.members[c]))
+    for other in (wide_first, sorted(wide_first), sorted(sorted(order), key=lambda c: -len(found.members[c]))):
+        tried = _select(units, graph, found, other, limits, reserved)
+        if not tried.failed and tried.highest[File.R] < best.highest[File.R]:
+            best = tried
+    return best
+
+
+def _select(
+    units: Units, graph: Interference, found: Clusters, order: list[int], limits: dict[File, int], reserved: dict[File, int]
+) -> Colouring:
+    """Gives each cluster, in order, a place that its neighbours leave free."""
     count = len(units.file)
     result = [-1] * count
     for u in range(count):
