@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sassay.isel.build import Lowering, rule
-from sassay.isel.builder import signed
 from sassay.isel.ir import Value
+from sassay.isel.numbers import signed
 from sassay.ptx import ast as ptx
 
 RESERVED = 0x400

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from sassay.errors import UnsupportedError
 from sassay.isa.target import Target as Chip
-from sassay.isel.builder import signed
 from sassay.isel.ir import Block, Graph, Loop, Op, Value, common_dominator, dominators, loops
+from sassay.isel.numbers import signed
 from sassay.isel.optimise import LEAVES, use_counts
 from sassay.isel.uniform import UNIFORM_REGISTERS, Divergence, is_stub
 from sassay.sass import model

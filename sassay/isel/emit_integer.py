@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sassay.isel.builder import SWAPPED, lut_exchange, signed
 from sassay.isel.emit import NOT_TRUE, TRUE, Emitter, fail, rule
 from sassay.isel.forms import SHARED, is_leaf_operand
 from sassay.isel.ir import Op, Value
+from sassay.isel.numbers import SWAPPED, lut_exchange, signed
 from sassay.sass.model import R_ZERO, File, Imm, Operand, Reg
 
 

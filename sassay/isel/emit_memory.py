@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sassay.isel.builder import signed
 from sassay.isel.emit import TRUE, Emitter, rule
 from sassay.isel.ir import Op, Value
+from sassay.isel.numbers import signed
 from sassay.sass.function import MemoryFact
 from sassay.sass.model import R_ZERO, Const, File, Mem, Operand, Reg
 

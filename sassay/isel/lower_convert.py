@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sassay.isel.build import Lowering, rule
-from sassay.isel.builder import NEGATED
 from sassay.isel.float_templates import fcmp
 from sassay.isel.ir import Value
 from sassay.isel.lower_float import half_operand
 from sassay.isel.lower_int import bits_of, is_float, is_signed
+from sassay.isel.numbers import NEGATED
 from sassay.ptx import ast as ptx
 
 INT_CMP = {"eq": ("EQ", None), "ne": ("NE", None), "lt": ("LT", None), "le": ("LE", None), "gt": ("GT", None), "ge": ("GE", None),

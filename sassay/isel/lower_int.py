@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sassay.isel import templates
 from sassay.isel.build import Lowering, rule
-from sassay.isel.builder import LUT_A, LUT_B
 from sassay.isel.ir import Value
+from sassay.isel.numbers import LUT_A, LUT_B
 from sassay.ptx import ast as ptx
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "f32x2", "tf32")

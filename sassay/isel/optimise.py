@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sassay.isel.build import drop_unreachable, remove_trivial_phis
-from sassay.isel.builder import MASK32, NEGATED, lut_apply, lut_depends
 from sassay.isel.ir import Block, Graph, Op, Value, dominators, loops
+from sassay.isel.numbers import MASK32, NEGATED, lut_apply, lut_depends
 
 LEAVES = ("const", "param", "undef", "sr", "sp")
 

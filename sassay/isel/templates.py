@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sassay.isel.build import Lowering
-from sassay.isel.builder import Builder, signed
+from sassay.isel.builder import Builder
 from sassay.isel.ir import Value
+from sassay.isel.numbers import signed
 
 
 def abs64(b: Builder, x: Value) -> Value:

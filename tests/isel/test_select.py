@@ -10,8 +10,9 @@ from support.kernels import names, ptx
 from sassay.errors import UnsupportedError
 from sassay.isa.target import target
 from sassay.isel import select
-from sassay.isel.builder import Builder, compare, lut_apply, lut_exchange, prmt_apply, signed
+from sassay.isel.builder import Builder
 from sassay.isel.ir import Graph, dominators, loops, postdominators, reverse_postorder
+from sassay.isel.numbers import compare, lut_apply, lut_exchange, prmt_apply, signed
 from sassay.isel.templates import divide_constant, divide_constant_signed
 from sassay.ptx.parser import parse
 from sassay.sass.function import Function
