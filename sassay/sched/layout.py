@@ -52,6 +52,11 @@ def merge_chains(fn: Function) -> None:
     for block in fn.blocks:
         for s in block.successors:
             predecessors[s] = predecessors.get(s, 0) + 1
+        for node in block.nodes:
+            if node.instruction.opcode == "BSSY":  # its label must stay the start of a block
+                to = _label(node.instruction)
+                if to is not None:
+                    predecessors[to] = predecessors.get(to, 0) + 1
     merged: list[Block] = []
     for block in fn.blocks:
         before = merged[-1] if merged else None
