@@ -134,6 +134,25 @@ def _rebase_addresses(fn: Function, table: dict[tuple[str, int], int]) -> None:
             node.instruction = replace(node.instruction, operands=tuple(new))
 
 
+_CONSTANT_LOADS = {"LDC": R_ZERO, "LDCU": UR_ZERO}
+
+
+def _spell_constant_loads(fn: Function) -> None:
+    """nvdisasm's spelling of LDC and LDCU: the index register, where there is none, shows (as RZ) exactly when the offset is zero. In place."""
+    for block in fn.blocks:
+        for node in block.nodes:
+            zero = _CONSTANT_LOADS.get(node.instruction.opcode)
+            if zero is None:
+                continue
+            operands = tuple(
+                [
+                    replace(o, base=None if o.offset else zero) if isinstance(o, Const) and (o.base is None or o.base.is_zero) else o
+                    for o in node.instruction.operands
+                ]
+            )
+            node.instruction = replace(node.instruction, operands=operands)
+
+
 def _kernel(
     module: ptx.Module, function: ptx.Function, chip: Target, options: CompileOptions, addresses: dict[tuple[str, int], int]
 ) -> tuple[KernelImage, KernelReport]:
@@ -144,6 +163,7 @@ def _kernel(
     serial = options.serial or options.level == 0
     fn = select(module, function, chip, SelectOptions(level=options.level))
     _rebase_addresses(fn, addresses)
+    _spell_constant_loads(fn)
     clock.lap("isel")
     _dump(fn, "isel", options)
     drop_empty(fn)

@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 Latency = Callable[[int, int, str, File, int], int]
 """(producer number, consumer number, "raw" | "war" | "waw", file, position of the use in the consumer, -1 for its guard) -> cycles."""
 
-WALLS = frozenset({"BSSY", "BSYNC", "WARPSYNC", "BREAK", "BMOV", "CALL", "YIELD", "NANOSLEEP", "ENDCOLLECTIVE", "BPT", "PREEXIT", "USETMAXREG", "ELECT"})
+WALLS = frozenset(
+    {"BSSY", "BSYNC", "WARPSYNC", "BREAK", "BMOV", "CALL", "YIELD", "NANOSLEEP", "ENDCOLLECTIVE", "BPT", "PREEXIT", "USETMAXREG", "ELECT"}
+)
 """Nothing moves over these: they change which lanes run, or when."""
 MEMORY_WALLS = frozenset(
-    {"BAR", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "DEPBAR", "LDGDEPBAR", "FENCE", "B2R", "ACQBULK", "UCGABAR_ARV", "UCGABAR_WAIT",
-     "ARRIVES", "SYNCS", "WARPGROUP", "PMTRIG"}
+    {"BAR", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "DEPBAR", "LDGDEPBAR", "FENCE", "B2R", "ACQBULK", "UCGABAR_ARV",
+     "UCGABAR_WAIT", "ARRIVES", "SYNCS", "WARPGROUP", "PMTRIG"}
 )  # fmt: skip
 """No memory access moves over these."""
 ACCESSES = frozenset(
-    {"LDG", "LD", "LDS", "LDL", "STG", "ST", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDS", "REDAS", "LDGSTS", "LDSM", "STSM", "LDTM", "STTM"}
-)
+    {"LDG", "LD", "LDS", "LDL", "STG", "ST", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDS", "REDAS", "LDGSTS", "LDSM",
+     "STSM", "LDTM", "STTM"}
+)  # fmt: skip
 _UNKNOWN = MemoryFact("generic", reads=True, writes=True, strong=True)
 _CLOCKS = ("SR_CLOCK", "SR_GLOBALTIMER")
 LONG_LIST = 48
