@@ -66,6 +66,14 @@ def _solve(terms: Terms, a: Term, b: Term, condition: Term, budget: Budget) -> R
     if budget.exhausted:
         return Result("unknown", "solver", reason="the budget for solver time is spent")
     query = terms.and_(condition, terms.not_(terms.eq(a, b)))
+    hard = [t for t in postorder((query,)) if t.op in ("prod", "udiv", "urem", "sdiv", "srem")]
+    if hard:
+        loose = rewrite(terms, query, {t: terms.var(f"abstract#{t.ident}", t.width) for t in hard})
+        answer = satisfiable(loose, seconds=budget.per_query)
+        budget.spent += answer.seconds
+        budget.queries += 1
+        if answer.status == "unsat":
+            return Result("equal", f"{answer.solver}, products abstract", answer.seconds)
     answer = satisfiable(query, seconds=budget.per_query)
     budget.spent += answer.seconds
     budget.queries += 1

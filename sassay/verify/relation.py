@@ -115,7 +115,11 @@ def infer(terms: Terms, name: str, registers: Iterable[Register], keys: Iterable
         variable = terms.var(f"@{name}:sass.{label(key)}", width)
         guesses = _place_guesses(terms, value, holders, known)
         relation.places[key] = Guess([*dict.fromkeys(guesses), variable], variable)
-    orphans = {key: sass.read(key, width) for key, width in keys if len(relation.places[key].candidates) == 1}
+    own = {guess.variable for guess in relation.pieces.values()}
+    orphans = {
+        key: sass.read(key, width) for key, width in keys
+        if not sass.read(key, width).is_const and not own & set(relation.places[key].candidates)
+    }  # fmt: skip
     for key, found in _alike(terms, values, relation, orphans).items():
         relation.places[key].candidates[:0] = found
     return relation

@@ -328,11 +328,26 @@ class Terms:
     def _product(self, a: Term, b: Term) -> Term:
         if a.width == 64 and (self._splits(a) or self._splits(b)):
             return self.mul(self._limbs(a), self._limbs(b))
+        if 1 < a.width <= 32:
+            return self._narrow_product(a, b)
         factors: list[Term] = []
         for f in (a, b):
             factors.extend(f.args if f.op == "prod" else (f,))
         factors.sort(key=lambda t: t.ident)
         return self.make("prod", tuple(factors), None, a.width)
+
+    def _narrow_product(self, a: Term, b: Term) -> Term:
+        """A product of at most 32 bits is the low part of one of 64, so that low halves, full and high products share their factors' term."""
+        factors: list[Term] = []
+        for f in (a, b):
+            if f.op == "extract" and f.data == 0 and f.args[0].op == "prod" and f.args[0].width == 64:
+                factors.extend(f.args[0].args)
+            else:
+                factors.append(self.zext(f, 64))
+        wide = factors[0]
+        for f in factors[1:]:
+            wide = self.mul(wide, f)
+        return self.extract(wide, a.width - 1, 0)
 
     def _splits(self, a: Term) -> bool:
         return a.op not in ("zext", "prod")
@@ -466,7 +481,7 @@ class Terms:
             return total
         if a.op == "ite":
             return self.ite(a.args[0], self.extract(a.args[1], high, low), self.extract(a.args[2], high, low))
-        if low == 0 and a.op in ("lin", "prod"):
+        if low == 0 and (a.op == "lin" or (a.op == "prod" and a.width != 64)):
             return self._truncate(a, width)
         if a.op == "lin" and (upper := self._upper_sum(a, low)) is not None:
             return self.extract(upper, high - low, 0)
