@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sassay.isa.probe.learn import Feature, LearntField, Prior
+from sassay.isa.probe.oracle import GOOD_CONTROL
 from sassay.isa.tables import Table
 from sassay.isa.tables.forms import Form
 
@@ -33,7 +34,7 @@ def prior_of(form: Form) -> Prior:
         if a != b and form.groups[a].spans[i][1] == form.groups[b].spans[k][0]
     }
     return Prior(
-        word=form.default | form.opcode_bits,
+        word=form.default | form.opcode_bits | GOOD_CONTROL,
         relative=any(f.kind == "T" for f in form.fields),
         fields=[LearntField(f.kind, f.bits, f.weights, f.offset) for f in form.fields],
         features=features,
