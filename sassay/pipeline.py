@@ -16,7 +16,7 @@ from sassay.regalloc import AllocationOptions, allocate
 from sassay.regalloc.copies import coalesce_copies, fold_guarded_copies
 from sassay.sass.codec import encode
 from sassay.sass.function import Function, Node
-from sassay.sass.model import ALWAYS, R_ZERO, Const, File, Imm, Instruction, Reg
+from sassay.sass.model import ALWAYS, R_ZERO, UR_ZERO, Const, File, Imm, Instruction, Reg
 from sassay.sass.text import format_control, format_instruction
 from sassay.sched import schedule_final, schedule_virtual
 from sassay.sched.layout import Layout, drop_empty, flatten, merge_chains
