@@ -26,7 +26,7 @@ from sassay.isa.tables.lexer import MARK, SPECIAL, Value, lex
 PAYLOAD = (1 << 105) - 1
 OPCODE_BITS = (*range(12), 91)
 FREE_BITS = tuple(b for b in range(12, 105) if b != 91)
-MAX_GROUP = 1 << 15
+MAX_GROUP = 1 << 17
 MIXED = {"HALF": ("F16", "BF16"), "WIDE": ("F32", "F64")}
 """Float fields in one of two formats: the second where a modifier says BF16 or 64H."""
 Tokens = tuple[str, ...]
@@ -813,10 +813,10 @@ class ClassLearner:
 
     def validate(self, count: int) -> Generator[list[int], list[Answer], set[tuple[int, int]]]:
         """Random words against the prediction. For those that fail: which features interact, by walking from the base to the word."""
-        words = [self.random_word() for _ in range(count)]
+        words = [self.random_word() for _ in range(count)] + self.random.sample(self.seeds, min(40, len(self.seeds)))
         answers = yield from self.ask(words)
         wrong = [(w, r) for w, r in zip(words, answers, strict=True) if not self.agrees(w, r)]
-        self.checked = count
+        self.checked = len(words)
         self.legal_checked = sum(r is not None for r in answers)
         self.mismatches = [(w, "".join(r.tokens) if r else "refused") for w, r in wrong]
         return (yield from self.explain([w for w, _ in wrong[:12]]))
