@@ -73,7 +73,8 @@ def lower_ld(lo: Lowering, s: ptx.Instruction) -> None:
         return
     base, offset = address(lo, where, space)
     if space in ("param", "const"):
-        lo.dst(target, load_constant(lo, base, offset, 0 if space == "param" else 3, type_, count))
+        loaded = load_constant(lo, base, offset, 0 if space == "param" else 3, type_, count)
+        lo.dst(target, loaded if count > 1 else widen_loaded(lo, loaded, type_, target))
         return
     if "mmio" in s.modifiers:
         raise lo.unsupported()
