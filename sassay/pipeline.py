@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sassay.cubin.build import KernelImage, ModuleImage, Variable, build
+from sassay.cubin.lines import LineRow
 from sassay.cubin.model import Fixup, Param
 from sassay.errors import UnsupportedError
 from sassay.isa.target import Target, target
 from sassay.ptx import ast as ptx
 from sassay.regalloc import AllocationOptions, allocate
 from sassay.regalloc.copies import coalesce_copies, fold_guarded_copies
+from sassay.sass.cfg import WORD
 from sassay.sass.codec import encode
 from sassay.sass.function import Function, Node
 from sassay.sass.model import ALWAYS, R_ZERO, UR_ZERO, Const, File, Imm, Instruction, Reg
@@ -34,6 +36,8 @@ class CompileOptions:
     serial: bool = False
     force_spill: bool = False
     max_registers: int | None = None
+    line_info: bool = False
+    """Write a line table from the PTX's .loc directives."""
     dump_after: frozenset[str] = frozenset()
     dump: Callable[[str], None] | None = None
     """Takes the text of a dump; standard error by default."""
@@ -78,14 +82,23 @@ class _Clock:
 
 
 def compile_ptx(text: str, target_name: str, options: CompileOptions | None = None, *, file: str = "<ptx>") -> CompileResult:
-    """Compiles a PTX module. SassayError subclasses report what is wrong with it, or cannot be handled."""
+    """Compiles PTX text. SassayError subclasses report what is wrong with it, or cannot be handled."""
     from sassay.ptx.parser import parse
 
-    options = options or CompileOptions()
-    chip = target(target_name)
+    target(target_name)
     clock = _Clock()
     module = parse(text, file, target=target_name)
     clock.lap("parse")
+    result = compile_module(module, target_name, options)
+    result.seconds = clock.seconds | result.seconds
+    return result
+
+
+def compile_module(module: ptx.Module, target_name: str, options: CompileOptions | None = None) -> CompileResult:
+    """`compile_ptx` for a module already parsed, or made by a program."""
+    options = options or CompileOptions()
+    chip = target(target_name)
+    clock = _Clock()
     images: list[KernelImage] = []
     reports: dict[str, KernelReport] = {}
     addresses: dict[tuple[str, int], int] = {}
@@ -98,7 +111,10 @@ def compile_ptx(text: str, target_name: str, options: CompileOptions | None = No
                 clock.seconds[name] = clock.seconds.get(name, 0.0) + seconds
     clock.lap("kernels")
     clock.seconds.pop("kernels")
-    data = build(chip, images, module_image(module, addresses), arguments=f"-arch {target_name}")
+    whole = module_image(module, addresses)
+    if options.line_info and any(image.lines for image in images):
+        whole.files = [module.files[number] for number in sorted(module.files)]
+    data = build(chip, images, whole, arguments=f"-arch {target_name}")
     clock.lap("cubin")
     return CompileResult(data, chip, reports, clock.seconds)
 
@@ -186,6 +202,8 @@ def _kernel(
     code = encode(layout.instructions, chip)
     clock.lap("encode")
     image = _image(fn, layout, code)
+    if options.line_info:
+        image.lines = _line_rows(layout, module)
     count = sum(1 for n in layout.nodes if n is not None)
     report = KernelReport(
         fn.name, count, image.registers, fn.spill_bytes, fn.frame_size, fn.shared_size, fn.barriers, clock.seconds,
@@ -221,6 +239,18 @@ def _image(fn: Function, layout: Layout, code: bytes) -> KernelImage:
         barriers=fn.barriers, exits=layout.exits, max_threads=fn.max_threads, required_threads=fn.required_threads, relocations=fixups,
         coop_offsets=coop, uses_calls=any(i.opcode in ("BSSY", "CALL") for i in layout.instructions),
     )  # fmt: skip
+
+
+def _line_rows(layout: Layout, module: ptx.Module) -> list[LineRow]:
+    """Where the source line changes. Files are numbered in order of their numbers in the PTX, from 1."""
+    numbers = {number: index for index, number in enumerate(sorted(module.files), start=1)}
+    rows: list[LineRow] = []
+    for i, node in enumerate(layout.nodes):
+        if node is not None and node.line is not None and node.line[0] in numbers:
+            row = LineRow(WORD * i, numbers[node.line[0]], node.line[1])
+            if not rows or (rows[-1].file, rows[-1].line) != (row.file, row.line):
+                rows.append(row)
+    return rows
 
 
 def dump(fn: Function) -> str:
