@@ -150,6 +150,7 @@ def form_names(rows: Rows) -> list[str]:
     low_mask, high_mask = np.uint64(fixed & (1 << 64) - 1), np.uint64(fixed >> 64)
     low = (rows.low ^ np.uint64(shape.base & (1 << 64) - 1)) & low_mask
     high = (rows.high ^ np.uint64(shape.base >> 64)) & high_mask
+    high |= rows.high & np.uint64(7 << 61)
     names = [shape.form.name] * len(rows.at)
     for i in np.flatnonzero(low | high).tolist():
         names[i] = f"{names[i]}+{int(low[i]) | int(high[i]) << 64:#x}"

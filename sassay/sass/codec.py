@@ -28,6 +28,8 @@ from sassay.sass.shapes import FILES, Opcode, Shape, make_shape, to_field, to_mo
 from sassay.sass.text import format_instruction
 
 REUSE = (122, 123, 124)
+TOP_BITS = 7 << 125
+"""Bits that nvdisasm ignores and compilers leave zero."""
 
 
 def decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction]:
@@ -116,7 +118,7 @@ class Codec:
             values[i] = to_model(f, f.value(f.raw(word)), offset)
         guard, operands = shape.build(values)
         name = shape.form.name
-        residue = (word ^ shape.base) & PAYLOAD & ~shape.shown
+        residue = ((word ^ shape.base) & PAYLOAD & ~shape.shown) | (word & TOP_BITS)
         if residue:
             name = f"{name}+{residue:#x}"
         return Instruction(shape.opcode, shape.modifiers, operands, guard, control, name)
@@ -271,7 +273,7 @@ def read_control(bits: int, form: Form, reusing: bool) -> Control | None:
     """Control bits (the word from bit 105 up), None if undefined for a form."""
     opex = (bits & 0x1F) | ((bits >> 17) & 7) << 5
     write, read = (bits >> 5) & 7, (bits >> 8) & 7
-    if not (form.legal >> opex) & 1 or bits >> 20 or not (form.barriers[0] >> write) & 1 or not (form.barriers[1] >> read) & 1:
+    if not (form.legal >> opex) & 1 or not (form.barriers[0] >> write) & 1 or not (form.barriers[1] >> read) & 1:
         return None
     return Control(
         stall=bits & 15,
