@@ -66,14 +66,8 @@ def _solve(terms: Terms, a: Term, b: Term, condition: Term, budget: Budget) -> R
     if budget.exhausted:
         return Result("unknown", "solver", reason="the budget for solver time is spent")
     query = terms.and_(condition, terms.not_(terms.eq(a, b)))
-    hard = [t for t in postorder((query,)) if t.op in ("prod", "udiv", "urem", "sdiv", "srem")]
-    if hard:
-        loose = rewrite(terms, query, {t: terms.var(f"abstract#{t.ident}", t.width) for t in hard})
-        answer = satisfiable(loose, seconds=budget.per_query)
-        budget.spent += answer.seconds
-        budget.queries += 1
-        if answer.status == "unsat":
-            return Result("equal", f"{answer.solver}, products abstract", answer.seconds)
+    if _follows_loosely(terms, query, budget, budget.per_query):
+        return Result("equal", "solver, products abstract")
     answer = satisfiable(query, seconds=budget.per_query)
     budget.spent += answer.seconds
     budget.queries += 1
@@ -82,6 +76,18 @@ def _solve(terms: Terms, a: Term, b: Term, condition: Term, budget: Budget) -> R
     if answer.status == "sat":
         return _replay(a, b, condition, answer)
     return Result("unknown", answer.solver, answer.seconds, reason=f"{answer.solver} gave no answer in {budget.per_query} s")
+
+
+def _follows_loosely(terms: Terms, query: Term, budget: Budget, seconds: float) -> bool:
+    """Whether `query` is unsatisfiable even with products and quotients replaced by unknowns. False when it has none."""
+    hard = [t for t in postorder((query,)) if t.op in ("prod", "udiv", "urem", "sdiv", "srem")]
+    if not hard:
+        return False
+    loose = rewrite(terms, query, {t: terms.var(f"abstract#{t.ident}", t.width) for t in hard})
+    answer = satisfiable(loose, seconds=seconds)
+    budget.spent += answer.seconds
+    budget.queries += 1
+    return answer.status == "unsat"
 
 
 def _replay(a: Term, b: Term, condition: Term, answer: Answer) -> Result:
@@ -198,11 +204,22 @@ def sweep(terms: Terms, a: Term, b: Term, budget: Budget) -> tuple[Term, Term] |
         signature = (term.width, *(run[term] for run in runs))
         leader = classes.get(signature)
         if leader is not None and leader is not new and not budget.exhausted and term.width > 1:
-            answer = satisfiable(terms.not_(terms.eq(leader, new)), seconds=min(0.5, budget.per_query))
-            budget.spent += answer.seconds
-            budget.queries += 1
-            if answer.status == "unsat":
+            if _merges(terms, leader, new, budget):
                 new = leader
         classes.setdefault(signature, new)
         replacement[term] = new
     return replacement[a], replacement[b]
+
+
+def _merges(terms: Terms, a: Term, b: Term, budget: Budget) -> bool:
+    """Whether two inner terms are proved equal within a short time."""
+    query = terms.not_(terms.eq(a, b))
+    seconds = min(0.5, budget.per_query)
+    if _follows_loosely(terms, query, budget, seconds):
+        return True
+    if any(t.op == "prod" for t in postorder((query,))):
+        return False
+    answer = satisfiable(query, seconds=seconds)
+    budget.spent += answer.seconds
+    budget.queries += 1
+    return answer.status == "unsat"

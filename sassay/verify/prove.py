@@ -22,12 +22,14 @@ from sassay.verify.equality import Budget
 from sassay.verify.liveness import ptx_liveness, sass_liveness
 from sassay.verify.ptx_side import ENTRY, PtxSide
 from sassay.verify.regions import EXIT, Side
+from sassay.verify.replay import Difference, replay
 from sassay.verify.sass_side import SassSide
 from sassay.verify.simulation import Obligation, Pairing, Simulation
 from sassay.verify.terms import Terms
 
-VERDICTS = ("proved", "conditional", "refuted", "unknown", "unsupported")
-"""`conditional`: every obligation holds, given lemmas that were sampled rather than proved."""
+VERDICTS = ("proved", "conditional", "refuted", "suspect", "unknown", "unsupported")
+"""`conditional`: every obligation holds, given lemmas that were sampled rather than proved. `refuted`: the two sides differ on a launch that was run
+on both. `suspect`: an obligation fails on some values, but no launch was found that shows it; the relation may be too weak instead."""
 
 
 @dataclass(slots=True)
@@ -46,6 +48,8 @@ class Proof:
     rounds: int = 0
     seconds: float = 0.0
     solver_seconds: float = 0.0
+    difference: Difference | None = None
+    """The launch that refutes, with the first differing value."""
     ptx_hash: str = ""
     cubin_hash: str = ""
 
@@ -72,6 +76,8 @@ def prove_kernel(
     proof = Proof(kernel, "unknown", cubin_hash=hashlib.sha256(cubin).hexdigest())
     try:
         _attempt(module, kernel, read(cubin), witness, budget, proof)
+        if proof.verdict == "unknown" and any(o.result.status == "different" for o in proof.failures):
+            _replay(module, kernel, cubin, proof)
     except SassayError as error:
         proof.verdict = "unknown" if isinstance(error, ProofError) else "unsupported"
         proof.reason = str(error)
@@ -105,6 +111,18 @@ def _attempt(module: Module, name: str, cubin: Cubin, witness: Witness | None, b
         return
     first = proof.failures[0]
     proof.reason = f"{first.what} from {first.cut}: {first.result.status} ({first.result.reason or first.result.method})"
+
+
+def _replay(module: Module, name: str, cubin: bytes, proof: Proof) -> None:
+    """Run what looks like a miscompile on both sides: only a difference that shows there refutes."""
+    function = next(f for f in module.functions if f.name == name)
+    failure = next(o for o in proof.failures if o.result.status == "different")
+    proof.difference = replay(module, function, cubin, failure.result.witness)
+    if proof.difference is not None:
+        proof.verdict = "refuted"
+        proof.reason = str(proof.difference)
+    else:
+        proof.verdict = "suspect"
 
 
 def _symbols(cubin: Cubin, kernel: str) -> dict[tuple[int, int], tuple[str, int]]:

@@ -120,6 +120,8 @@ class TermAlgebra:
         return self._named("opaque." + op.name, op.params, op.widths)
 
     def exchange(self, op: Exchange) -> Callable[..., tuple[Term, ...]]:
+        if op.name == "redux" and op.params[0] in ("SUM", "AND", "OR", "XOR"):
+            op = replace(op, params=(op.params[0], "U32", ""))
         return self._named("exchange." + op.name, op.params, op.widths)
 
     def _named(self, name: str, params: tuple[str, ...], widths: tuple[int, ...]) -> Callable[..., tuple[Term, ...]]:

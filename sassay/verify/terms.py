@@ -239,6 +239,10 @@ class Terms:
                     const += extra
                     changed = True
                     break
+            if not changed and (carried := self._join_carry(parts, width)) is not None:
+                parts = {t: c for t, c in carried.items() if not t.is_const and c & ((1 << width) - 1)}
+                const += sum(c * t.value for t, c in carried.items() if t.is_const)
+                changed = True
         return self._from_linear(const, parts, width)
 
     def _join_one(self, high: Term, parts: dict[Term, int], width: int) -> tuple[int, dict[Term, int]] | None:
@@ -485,6 +489,10 @@ class Terms:
             return self._truncate(a, width)
         if a.op == "lin" and (upper := self._upper_sum(a, low)) is not None:
             return self.extract(upper, high - low, 0)
+        if a.op == "lin" and low and a.width >= 64 and (pulled := self._pull_out(a, low)) is not None:
+            rest, outside = pulled
+            inner = self.make("extract", (rest,), low, width) if rest.op == "lin" else self.extract(rest, high, low)
+            return self.add(inner, self.extract(outside, width - 1, 0))
         return self.make("extract", (a,), low, width)
 
     def _upper_sum(self, a: Term, low: int) -> Term | None:
@@ -499,6 +507,74 @@ class Terms:
         for t, c in parts.items():
             if not c & unit:
                 total = self.add(total, self.scale(self.extract(t, width - 1, 0), c >> low))
+        return total
+
+    def _pull_out(self, a: Term, low: int) -> tuple[Term, Term] | None:
+        """a = rest + 2**low * outside: what is a multiple of 2**low adds above bit `low` without touching the carries below."""
+        const, parts = self._linear(a)
+        unit = (1 << low) - 1
+        multiples = {t: c for t, c in parts.items() if not c & unit}
+        if not multiples and not const >> low:
+            return None
+        width = a.width - low
+        outside = self.const(const >> low, width)
+        for t, c in multiples.items():
+            outside = self.add(outside, self.scale(self.extract(t, width - 1, 0), c >> low))
+        return self._from_linear(const & unit, {t: c for t, c in parts.items() if c & unit}, a.width), outside
+
+    def _carry_as_upper(self, t: Term) -> Term | None:
+        """zext(carry out of bit 32 of a sum that does not overflow), in 32 bits, as the upper word of the sum in 64."""
+        if t.op != "zext" or t.width != 32 or t.args[0].op != "extract" or t.args[0].data != 32:
+            return None
+        total = t.args[0].args[0]
+        if total.op != "lin" or total.width >= 64:
+            return None
+        bound = self._signed_bound(total)
+        if bound < 0 or bound >> (32 + t.args[0].width):
+            return None
+        return self.extract(self._zext_sum(total, 64), 63, 32)
+
+    def _join_carry(self, parts: dict[Term, int], width: int) -> dict[Term, int] | None:
+        """upper(L) + B >> (32-s) is upper(L - 2**s * low + 2**s * B) when L holds 2**s * zext(low bits of B): a carry meets its upper word."""
+        if width != 32:
+            return None
+        mask = (1 << 32) - 1
+        for t, c in parts.items():
+            upper = self._carry_as_upper(t)
+            if upper is not None:
+                rest = {u: d for u, d in parts.items() if u is not t}
+                return self._added(rest, upper, c)
+        ones = [t for t, c in parts.items() if c & mask == 1 and t.op == "extract" and t.data == 32]
+        uppers = [t for t in ones if t.args[0].op == "lin" and t.args[0].width == 64]
+        for e in uppers:
+            const, inner = self._linear(e.args[0])
+            for h, c in parts.items():
+                sign = 1 if c & mask == 1 else -1 if c & mask == mask else 0
+                if h is e or not sign or h.op != "extract" or h.args[0].width != 64 or not isinstance(h.data, int) or not 0 < h.data <= 32:
+                    continue
+                shift = 32 - h.data
+                low = self.zext(self.extract(h.args[0], h.data - 1, 0), 64)
+                low_const, low_parts = self._linear(low)
+                factor = sign << shift
+                full = (1 << 64) - 1
+                if low_const or not low_parts or any((inner.get(u, 0) - factor * d) & full for u, d in low_parts.items()):
+                    continue
+                left = {u: d for u, d in inner.items() if u not in low_parts}
+                whole = self._from_linear(const, left, 64)
+                whole = self.add(whole, self.scale(h.args[0], factor))
+                rest = {u: d for u, d in parts.items() if u is not h and u is not e}
+                return self._added(rest, self.extract(whole, 63, 32), 1)
+        return None
+
+    def _added(self, parts: dict[Term, int], term: Term, factor: int) -> dict[Term, int]:
+        """`parts` with factor * term added; a constant summand is entered under the constant one."""
+        const, more = self._linear(term)
+        total = dict(parts)
+        for u, d in more.items():
+            total[u] = total.get(u, 0) + factor * d
+        if const:
+            one = self.make("const", (), 1, term.width)
+            total[one] = total.get(one, 0) + factor * const
         return total
 
     def _truncate(self, a: Term, width: int) -> Term:
