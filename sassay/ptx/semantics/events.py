@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sassay.errors import UnsupportedError
-from sassay.ptx.ast import TYPE_BITS, AddressOperand, Instruction, PtxOperand, VectorOperand
+from sassay.ptx.ast import TYPE_BITS, AddressOperand, Instruction, IntOperand, PtxOperand, RegOperand, VectorOperand
 
 SPACES = {
     "global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared", "local": "local", "const": "const",
@@ -40,7 +40,12 @@ class MemoryEvent:
 
     @property
     def count(self) -> int:
-        return max(1, len(self.targets if self.kind == "load" else self.sources)) if self.kind in ("load", "store") else 1
+        """Elements: of a vector, one after the other in memory."""
+        return max(1, len(self.targets if self.kind == "load" else self.sources) // (2 if self.operation == "cas" else 1))
+
+    def element(self, index: int) -> tuple[PtxOperand | None, ...]:
+        """The operands of element `index` of an atomic."""
+        return self.sources if self.operation == "cas" else self.sources[index : index + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,40 @@ class HintEvent:
     name: str
 
 
-Event = MemoryEvent | BarrierEvent | ControlEvent | HintEvent
+@dataclass(frozen=True, slots=True)
+class CopyEvent:
+    """cp.async: `size` bytes from global to shared memory, of which `length` are copied and the others zero; none where `ignore` holds."""
+
+    name: str
+    target: AddressOperand
+    source: AddressOperand
+    size: int
+    length: PtxOperand | None = None
+    ignore: PtxOperand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixEvent:
+    """ldmatrix and stmatrix (`store`) of 8x8 matrices of 16-bit elements, one register a matrix."""
+
+    name: str
+    address: AddressOperand
+    registers: tuple[PtxOperand | None, ...]
+    transposed: bool
+    store: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StackEvent:
+    """alloca, stacksave, stackrestore. `operand`: bytes or the saved position."""
+
+    name: str
+    target: PtxOperand | None
+    operand: PtxOperand | None = None
+    align: int = 8
+
+
+Event = MemoryEvent | BarrierEvent | ControlEvent | HintEvent | CopyEvent | MatrixEvent | StackEvent
 
 CONTROL = {"bra", "brx", "call", "ret", "exit", "trap", "brkpt"}
 HINTS = {"prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent", "createpolicy"}
@@ -89,6 +127,12 @@ def event_of(instruction: Instruction) -> Event | None:
         return HintEvent(instruction.mnemonic)
     if opcode in BARRIERS:
         return _barrier(instruction)
+    if opcode == "cp":
+        return _copy(instruction)
+    if opcode in ("ldmatrix", "stmatrix"):
+        return _matrix(instruction)
+    if opcode in ("alloca", "stacksave", "stackrestore"):
+        return _stack(instruction)
     return None
 
 
@@ -143,17 +187,55 @@ ATOMIC_OPERATIONS = {"and", "or", "xor", "cas", "exch", "add", "inc", "dec", "mi
 def _atomic(instruction: Instruction) -> MemoryEvent:
     order, scope = _order(instruction)
     operation = next((m for m in instruction.modifiers if m in ATOMIC_OPERATIONS), "")
-    vector = any(m in ("v2", "v4", "v8") for m in instruction.modifiers)
-    if not operation or vector:
+    if not operation:
         raise UnsupportedError(f"no semantics for '{instruction.mnemonic}'", instruction.location)
     order = order if order != "weak" else "relaxed"
     space, type_ = _space(instruction), _type(instruction)
-    if instruction.opcode == "red":
-        address, *sources = instruction.operands
-        return MemoryEvent("reduction", space, type_, _address(instruction, address), (), tuple(sources[:1]), operation, True, order, scope)
-    target, address, *sources = instruction.operands
-    count = 2 if operation == "cas" else 1
-    return MemoryEvent("atomic", space, type_, _address(instruction, address), (target,), tuple(sources[:count]), operation, True, order, scope)
+    operands = list(instruction.operands)
+    targets = () if instruction.opcode == "red" else _atomic_elements(operands.pop(0), type_)
+    address = _address(instruction, operands[0])
+    sources: tuple[PtxOperand | None, ...] = tuple(operands[1:3]) if operation == "cas" else _atomic_elements(operands[1], type_)
+    kind = "atomic" if targets else "reduction"
+    return MemoryEvent(kind, space, type_, address, targets, sources, operation, True, order, scope)
+
+
+def _atomic_elements(operand: PtxOperand, type_: str) -> tuple[PtxOperand | None, ...]:
+    """The elements of a vector atomic; the halves of a 128-bit value are one."""
+    return (operand,) if type_ == "b128" else _elements(operand)
+
+
+def _copy(instruction: Instruction) -> Event:
+    """cp.async without a barrier; bulk and tensor copies have no semantics."""
+    words = instruction.modifiers
+    if words[:2] in (("async", "commit_group"), ("async", "wait_group"), ("async", "wait_all")):
+        return HintEvent(instruction.mnemonic)
+    if words[:2] not in (("async", "ca"), ("async", "cg")):
+        raise UnsupportedError(f"no semantics for '{instruction.mnemonic}'", instruction.location)
+    target, source, size, *rest = instruction.operands
+    if not isinstance(size, IntOperand):
+        raise UnsupportedError(f"size of '{instruction.mnemonic}'", instruction.location)
+    predicate = [o for o in rest if isinstance(o, RegOperand) and o.register.type == "pred"]
+    lengths = [o for o in rest if o not in predicate and "cache_hint" not in "".join(words)]
+    return CopyEvent(
+        instruction.mnemonic, _address(instruction, target), _address(instruction, source), size.value,
+        lengths[0] if lengths else None, predicate[0] if predicate else None,
+    )  # fmt: skip
+
+
+def _matrix(instruction: Instruction) -> MatrixEvent:
+    if "m8n8" not in instruction.modifiers or _type(instruction) != "b16":
+        raise UnsupportedError(f"no semantics for '{instruction.mnemonic}'", instruction.location)
+    store = instruction.opcode == "stmatrix"
+    address, data = instruction.operands if store else instruction.operands[::-1]
+    return MatrixEvent(instruction.mnemonic, _address(instruction, address), _elements(data), "trans" in instruction.modifiers, store)
+
+
+def _stack(instruction: Instruction) -> StackEvent:
+    operands = instruction.operands
+    if instruction.opcode == "stackrestore":
+        return StackEvent("stackrestore", None, operands[0])
+    align = operands[2].value if len(operands) > 2 and isinstance(operands[2], IntOperand) else 8
+    return StackEvent(instruction.opcode, operands[0], operands[1] if len(operands) > 1 else None, align)
 
 
 def _barrier(instruction: Instruction) -> BarrierEvent | HintEvent:
