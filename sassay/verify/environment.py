@@ -15,6 +15,7 @@ class Environment:
     terms: Terms
     shared: dict[str, int] = field(default_factory=dict)
     local: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, int] = field(default_factory=dict)
     local_ranges: list[tuple[int, int]] = field(default_factory=list)
     assumptions: set[str] = field(default_factory=set)
 
@@ -58,11 +59,26 @@ class Environment:
             if symbol not in self.shared:
                 raise ProofError(f"no place is known for the shared variable '{symbol}'")
             return self.terms.add(self.shared_base(64), self.terms.const(self.shared[symbol], 64))
+        if space == "const":
+            if symbol not in self.constants:
+                raise ProofError(f"no place is known for the constant '{symbol}'")
+            return self.terms.add(self.constant_base(), self.terms.const(self.constants[symbol], 64))
         if space == "local":
             if symbol not in self.local:
                 raise ProofError(f"no place is known for the local variable '{symbol}'")
             return self.terms.add(self.stack(64), self.terms.const(self.local[symbol], 64))
         return self.terms.var(f"&{symbol}", 64)
+
+    def constant_base(self) -> Term:
+        """The address where the module's constant bank starts, for PTX addresses of .const variables."""
+        return self.terms.var("&bank3", 64)
+
+    def load_constant(self, address: Term, size: int) -> Term:
+        """Bytes of the module's constant bank at a PTX address, as the SASS side names them."""
+        distance = self.terms.sub(address, self.constant_base())
+        if distance.is_const:
+            return self.constant(3, distance.value, size)
+        return self.indexed_constant(3, self.terms.extract(distance, 31, 0), size)
 
     def stack(self, width: int) -> Term:
         """The stack pointer at entry, as a local address."""

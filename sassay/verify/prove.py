@@ -137,6 +137,12 @@ def _symbols(cubin: Cubin, kernel: str) -> dict[tuple[int, int], tuple[str, int]
 def _environment(terms: Terms, module: Module, function: Function, kernel: Kernel, witness: Witness | None) -> Environment:
     environment = Environment(terms)
     environment.shared.update(_shared_layout(module, function))
+    offset = 0
+    for variable in (*module.variables, *function.variables):
+        if variable.space == "const":
+            offset = (offset + variable.align - 1) // variable.align * variable.align
+            environment.constants[variable.name] = offset
+            offset += variable.size
     frame = 0
     for variable in function.variables:
         if variable.space == "local":

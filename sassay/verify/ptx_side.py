@@ -190,7 +190,11 @@ class PtxSide:
         if event.kind == "load":
             for index, target in enumerate(event.targets):
                 place = self.terms.add(address, self.terms.const(index * event.size, address.width))
-                self._loaded(target, memory.load(event.space, here, place, event.size), event.type, state, guard)
+                if event.space == "const":
+                    value = self.environment.load_constant(place, event.size)
+                else:
+                    value = memory.load(event.space, here, place, event.size)
+                self._loaded(target, value, event.type, state, guard)
             return
         values = tuple(self.operand(s, bits, state) for s in event.sources)
         if event.kind == "store":

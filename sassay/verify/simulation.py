@@ -226,7 +226,8 @@ class Simulation:
         if target not in self.relations:
             registers = list(self.pairing.ptx_live(target))
             keys = list(self.pairing.sass_live(self.pairing.cuts[target]))
-            self.relations[target] = infer(self.terms, target, registers, keys, ptx.state, sass.state)
+            place = State(self.terms, sass.state.name, {k: self._translate(sass.state.read(k, width)) for k, width in keys})
+            self.relations[target] = infer(self.terms, target, registers, keys, ptx.state, place)
             return True
         relation = self.relations[target]
         actual = {
@@ -246,7 +247,7 @@ class Simulation:
         changed = False
         while candidates[0] is not own:
             expected = rewrite(self.terms, candidates[0], actual)
-            if self.equal(value, expected, condition).status == "equal":
+            if self.equal(expected, value, condition).status == "equal":
                 break
             candidates.pop(0)
             changed = True
