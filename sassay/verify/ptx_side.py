@@ -118,8 +118,8 @@ class PtxSide:
             self._barrier(instruction, event, state, here, memory, trace)
         elif isinstance(event, ControlEvent):
             return self._control(instruction, label, state, guard)
-        else:
-            assert isinstance(event, HintEvent)
+        elif not isinstance(event, HintEvent):
+            raise UnsupportedError(f"no proofs over '{instruction.mnemonic}'", instruction.location)
         return None
 
     # values
@@ -196,6 +196,8 @@ class PtxSide:
                     value = memory.load(event.space, here, place, event.size)
                 self._loaded(target, value, event.type, state, guard)
             return
+        if event.kind != "store" and event.count > 1:
+            raise UnsupportedError(f"no proofs over '{instruction.mnemonic}'", instruction.location)
         values = tuple(self.operand(s, bits, state) for s in event.sources)
         if event.kind == "store":
             memory.store(event.space, here, address, event.size * len(values), values, strong=event.strong)
