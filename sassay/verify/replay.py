@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sassay.emu import emulate
 from sassay.emu.ptx import emulate_ptx
 from sassay.errors import SassayError
-from sassay.ptx.ast import Function, Module, Variable
+from sassay.ptx.ast import AddressOperand, Function, Instruction, Module, Register, Variable
+from sassay.verify.liveness import registers_in
 from sassay.verify.ptx_side import parameter_offsets
 from sassay.verify.terms import Term
 
@@ -42,9 +43,10 @@ class Difference:
 def replay(module: Module, function: Function, cubin: bytes, witness: dict[Term, int] | None) -> Difference | None:
     """The first launch found on which PTX and cubin differ, or None after `TRIES` launches that agree or cannot run."""
     block = _block(function)
+    pointers = _pointers(function)
     for attempt in range(TRIES):
         rng = np.random.default_rng(attempt)
-        arguments = [_argument(p, offset, rng, witness if attempt < 2 else None) for p, offset in parameter_offsets(function)]
+        arguments = [_argument(p, offset, p.name in pointers, rng, witness if attempt < 2 else None) for p, offset in parameter_offsets(function)]
         difference = _compare(module, function, cubin, block, arguments)
         if difference is not None:
             return difference
@@ -59,15 +61,39 @@ def _block(function: Function) -> tuple[int, int, int]:
     return 32, 1, 1
 
 
-def _argument(parameter: Variable, offset: int, rng: np.random.Generator, witness: dict[Term, int] | None) -> Any:
-    if parameter.size == 8 and parameter.type in ("u64", "b64", "s64"):
+def _pointers(function: Function) -> set[str]:
+    """Parameters whose value reaches an address or a cvta, by copies and additions."""
+    origin: dict[Register, set[str]] = {}
+    found = {p.name for p in function.params if p.pointer_space}
+    body = [s for s in function.body or [] if isinstance(s, Instruction)]
+    for _ in range(3):
+        for instruction in body:
+            if instruction.opcode in ("ld", "ldu") and "param" in instruction.modifiers:
+                where = instruction.operands[1]
+                if isinstance(where, AddressOperand) and isinstance(where.base, Variable):
+                    for register in registers_in(instruction.operands[0]):
+                        origin.setdefault(register, set()).add(where.base.name)
+                continue
+            for operand in instruction.operands:
+                if isinstance(operand, AddressOperand) and isinstance(operand.base, Register):
+                    found |= origin.get(operand.base, set())
+            if instruction.opcode in ("mov", "add", "sub", "cvta", "mad", "selp") and instruction.operands:
+                sources = {name for o in instruction.operands[1:] for r in registers_in(o) for name in origin.get(r, set())}
+                for register in registers_in(instruction.operands[0]):
+                    origin.setdefault(register, set()).update(sources)
+                if instruction.opcode == "cvta":
+                    found |= sources
+    return found
+
+
+def _argument(parameter: Variable, offset: int, pointer: bool, rng: np.random.Generator, witness: dict[Term, int] | None) -> Any:
+    if pointer and parameter.size == 8:
         return _interesting(rng, BUFFER_BYTES // 4)
     if parameter.size not in (1, 2, 4, 8):
         raise SassayError(f"no argument can be made for parameter '{parameter.name}' of {parameter.size} bytes")
     words = {str(t.data): v for t, v in (witness or {}).items() if t.op == "var"}
-    value = words.get(f"param+{offset & ~3:#x}")
-    if value is None:
-        value = int(_interesting(rng, 1)[0])
+    halves = [words.get(f"param+{(offset & ~3) + 4 * i:#x}", int(_interesting(rng, 1)[0])) for i in range(2)]
+    value = halves[0] | halves[1] << 32
     value = (value >> (8 * (offset & 3))) & ((1 << (8 * parameter.size)) - 1)
     if parameter.type == "f32":
         return np.array([value], np.uint32).view(np.float32)[0]
