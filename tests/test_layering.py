@@ -27,6 +27,8 @@ ALLOWED: dict[str, set[str]] = {
     "pipeline": {"isel", "sched", "regalloc", "cubin", "sass", "ptx", "isa"},
     "sassay": {"pipeline", "cubin", "verify", "emu", "runtime", "ptx", "isa"},
     "cli": {"sassay", "pipeline", "cubin", "sass", "isa"},
+    "ptxas_options": set(),
+    "ptxas_cli": {"sassay", "pipeline", "ptxas_options", "ptx", "verify", "isa"},
 }
 """Packages each package may import, itself and `errors` aside. `cli` also asks the parts it prints."""
 
