@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sassay.cubin import Cubin
     from sassay.pipeline import CompileOptions, CompileResult
     from sassay.verify.hazards import Finding
@@ -65,12 +67,22 @@ def check(data: bytes | Cubin, kernel: str | None = None) -> list[Finding]:
     return run(data, kernel)
 
 
-def prove(ptx: str, data: bytes, kernel: str, *, file: str = "<ptx>", seconds: float = 60.0) -> Proof:
-    """Prove that a kernel of a cubin does what the PTX of that name says; the verdict says whether that succeeded, and why not."""
-    from sassay.ptx.parser import parse
-    from sassay.verify.prove import prove_kernel
+def prove(
+    ptx: str, data: bytes, kernel: str, *, file: str = "<ptx>", seconds: float = 60.0, blocks: Mapping[str, int] | None = None
+) -> Proof:
+    """Prove that a kernel of a cubin does what the PTX of that name says; the verdict says whether that succeeded, and why not.
 
-    return prove_kernel(parse(ptx, file), kernel, data, seconds=seconds)
+    `blocks`: where the compiler says the PTX's labels stand in the code (byte offsets), to pair loops by; it need not be true.
+    """
+    import hashlib
+
+    from sassay.ptx.parser import parse
+    from sassay.verify.prove import Witness, prove_kernel
+
+    witness = Witness(blocks=blocks) if blocks is not None else None
+    proof = prove_kernel(parse(ptx, file), kernel, data, witness=witness, seconds=seconds)
+    proof.ptx_hash = hashlib.sha256(ptx.encode()).hexdigest()
+    return proof
 
 
 def __getattr__(name: str) -> Any:

@@ -179,14 +179,69 @@ def _kernel_info(kernel: Any) -> dict[str, Any]:
 @click.option("-o", "--output", required=True, help="The cubin to write.")
 @click.option("--target", default="sm_90a", show_default=True, help="Chip to compile for.")
 @click.option("-O", "level", type=click.IntRange(0, 3), default=3, help="Optimisation level.")
-@click.option("--max-registers", type=int, help="Most registers a thread may use.")
-def ptx_to_cubin(file: str, output: str, target: str, level: int, max_registers: int | None) -> None:
+@click.option("--max-registers", "--maxrregcount", type=int, help="Most registers a thread may use.")
+@click.option("--serial", is_flag=True, help="Program order, every instruction waits for the one before it.")
+@click.option("--force-spill", is_flag=True, help="Keep every value in local memory, to tell allocation bugs from others.")
+@click.option("--dump-after", multiple=True, metavar="PASS", help="Print the program after a pass: isel, schedule, allocate, finish, layout.")
+@click.option("--prove", "wants_proof", is_flag=True, help="Prove each kernel; nothing is written if one is refuted.")
+@click.option("-v", "--verbose", is_flag=True, help="Print registers, spills, stack, shared memory, barriers and time per pass.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def ptx_to_cubin(
+    file: str, output: str, target: str, level: int, max_registers: int | None, serial: bool, force_spill: bool,
+    dump_after: tuple[str, ...], wants_proof: bool, verbose: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Compile PTX."""
     text = read_text(file)
-    from sassay.pipeline import CompileOptions
+    from sassay.pipeline import PASSES, CompileOptions
 
-    result = sassay.compile(text, target, CompileOptions(level=level, max_registers=max_registers), file=file)
-    write_output(output, result.cubin)
+    unknown = [name for name in dump_after if name not in PASSES]
+    if unknown:
+        raise click.BadParameter(f"no pass '{unknown[0]}'; there are {', '.join(PASSES)}", param_hint="--dump-after")
+    options = CompileOptions(
+        level=level, serial=serial, force_spill=force_spill, max_registers=max_registers, dump_after=frozenset(dump_after)
+    )
+    result = sassay.compile(text, target, options, file=file)
+    certificates = _proofs(text, file, result) if wants_proof else {}
+    refuted = [name for name, c in certificates.items() if c["verdict"] == "refuted"]
+    if not refuted:
+        write_output(output, result.cubin)
+    rows = [{**_report(kernel), "proof": certificates.get(name)} for name, kernel in result.kernels.items()]
+    if as_json:
+        click.echo(json.dumps({"file": file, "target": target, "seconds": result.seconds, "kernels": rows}, indent=1))
+    else:
+        _print_reports(rows, result.seconds if verbose else None, verbose)
+    if refuted:
+        raise SassayError(f"{file}: {', '.join(refuted)}: the code does not do what the PTX says; nothing was written")
+
+
+def _proofs(text: str, file: str, result: Any) -> dict[str, dict[str, Any]]:
+    return {
+        name: sassay.prove(text, result.cubin, name, file=file, blocks=kernel.witness.get("blocks")).certificate()
+        for name, kernel in result.kernels.items()
+    }
+
+
+def _report(kernel: Any) -> dict[str, Any]:
+    return {
+        "kernel": kernel.name, "instructions": kernel.instructions, "registers": kernel.registers, "spill_stores": kernel.spill_bytes[0],
+        "spill_loads": kernel.spill_bytes[1], "stack": kernel.frame, "shared": kernel.shared, "barriers": kernel.barriers,
+        "seconds": kernel.seconds,
+    }  # fmt: skip
+
+
+def _print_reports(rows: list[dict[str, Any]], seconds: dict[str, float] | None, verbose: bool) -> None:
+    for row in rows:
+        if verbose:
+            click.echo(
+                f"{row['kernel']}: {row['instructions']} instructions, {row['registers']} registers, {row['stack']} bytes stack, "
+                f"{row['spill_stores']} bytes spill stores, {row['spill_loads']} bytes spill loads, {row['shared']} bytes shared, "
+                f"{row['barriers']} barriers"
+            )
+        if row["proof"] is not None:
+            reason = row["proof"]["reason"]
+            click.echo(f"{row['kernel']}: {row['proof']['verdict']}{f': {reason}' if reason else ''}")
+    if seconds is not None:
+        click.echo("seconds: " + ", ".join(f"{name} {value:.3f}" for name, value in seconds.items()))
 
 
 @cli.command()
@@ -264,16 +319,28 @@ def check(file: str, kernel: str | None, as_json: bool) -> None:
 @click.argument("file")
 @click.option("--kernel", help="Only this kernel.")
 @click.option("--seconds", default=60.0, show_default=True, help="Solver time for each kernel.")
-def prove(ptx: str, file: str, kernel: str | None, seconds: float) -> None:
-    """Prove that a cubin does what its PTX says; exit 1 where that is not proved."""
+@click.option("--accept-sampled", is_flag=True, help="Count a verdict of 'conditional' (lemmas sampled, not proved) as proved.")
+@click.option("--json", "as_json", is_flag=True, help="Print certificates as a JSON list.")
+def prove(ptx: str, file: str, kernel: str | None, seconds: float, accept_sampled: bool, as_json: bool) -> None:
+    """Prove that a cubin does what its PTX says.
+
+    Exit 0 if all kernels are proved, 1 if one is refuted, 2 if one is undecided or unsupported.
+    """
     text, data, cubin = read_text(ptx), read_input(file), open_cubin(file)
-    failed = False
-    for name in [kernel] if kernel else [k.name for k in cubin.kernels.values() if k.entry]:
-        proof = sassay.prove(text, data, name, file=ptx, seconds=seconds)
-        click.echo(f"{name}: {proof.verdict}{f': {proof.reason}' if proof.reason else ''}")
-        failed |= not proof.proved
-    if failed:
+    names = [kernel] if kernel else [k.name for k in cubin.kernels.values() if k.entry]
+    proofs = [sassay.prove(text, data, name, file=ptx, seconds=seconds) for name in names]
+    if as_json:
+        click.echo(json.dumps([proof.certificate() for proof in proofs], indent=1))
+    else:
+        for proof in proofs:
+            click.echo(f"{proof.kernel}: {proof.verdict}{f': {proof.reason}' if proof.reason else ''}")
+            for lemma in proof.lemmas:
+                click.echo(f"  given that {lemma}")
+    good = {"proved", "conditional"} if accept_sampled else {"proved"}
+    if any(proof.verdict == "refuted" for proof in proofs):
         raise SystemExit(1)
+    if any(proof.verdict not in good for proof in proofs):
+        raise SystemExit(2)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import itertools
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from sassay.cubin import Cubin, Kernel, read
 from sassay.errors import ProofError, SassayError
@@ -19,12 +20,14 @@ from sassay.sass.codec import decode
 from sassay.sass.model import Instruction, Name
 from sassay.verify.environment import Environment
 from sassay.verify.equality import Budget
+from sassay.verify.hazards import check
 from sassay.verify.liveness import ptx_liveness, sass_liveness
 from sassay.verify.ptx_side import ENTRY, PtxSide
 from sassay.verify.regions import EXIT, Side
 from sassay.verify.replay import Difference, replay
 from sassay.verify.sass_side import SassSide
 from sassay.verify.simulation import Obligation, Pairing, Simulation
+from sassay.verify.solver import available
 from sassay.verify.terms import Terms
 
 VERDICTS = ("proved", "conditional", "refuted", "suspect", "unknown", "unsupported")
@@ -44,6 +47,8 @@ class Proof:
     methods: dict[str, int] = field(default_factory=dict)
     assumptions: list[str] = field(default_factory=list)
     lemmas: list[str] = field(default_factory=list)
+    hazards: list[str] = field(default_factory=list)
+    """What the control codes leave open; a proof assumes execution in order, so it needs none."""
     cuts: dict[str, str] = field(default_factory=dict)
     rounds: int = 0
     seconds: float = 0.0
@@ -56,6 +61,22 @@ class Proof:
     @property
     def proved(self) -> bool:
         return self.verdict == "proved"
+
+    def certificate(self) -> dict[str, Any]:
+        """The outcome as JSON data: what was compared (by hash), the verdict, what it leans on, and what is open."""
+        difference = None
+        if self.difference is not None:
+            difference = {
+                "block": list(self.difference.block), "parameter": self.difference.parameter, "word": self.difference.index,
+                "expected": self.difference.expected, "got": self.difference.got,
+            }  # fmt: skip
+        return {
+            "kernel": self.kernel, "verdict": self.verdict, "reason": self.reason, "cubin_sha256": self.cubin_hash, "ptx_sha256": self.ptx_hash,
+            "cuts": self.cuts, "rounds": self.rounds, "obligations": self.obligations, "methods": self.methods, "lemmas": self.lemmas,
+            "assumptions": self.assumptions, "hazards": self.hazards, "difference": difference, "solvers": available(),
+            "open": [{"cut": o.cut, "what": o.what, "status": o.result.status, "reason": o.result.reason} for o in self.failures],
+            "seconds": round(self.seconds, 3), "solver_seconds": round(self.solver_seconds, 3),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +127,11 @@ def _attempt(module: Module, name: str, cubin: Cubin, witness: Witness | None, b
     proof.failures = [o for o in outcome.obligations if o.result.status != "equal"]
     proof.assumptions = sorted(environment.assumptions)
     proof.lemmas = list(dict.fromkeys(str(lemma) for lemma in outcome.lemmas))
+    hazards = check(cubin, name)
+    proof.hazards = [str(h) for h in hazards]
+    if not proof.failures and hazards:
+        proof.reason = f"the code is right only if it runs in order, and its control codes do not see to that: {hazards[0]}"
+        return
     if not proof.failures:
         proof.verdict = "conditional" if outcome.lemmas else "proved"
         return
