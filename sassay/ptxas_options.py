@@ -78,6 +78,7 @@ OPTIONS = (
     Option("override-directive-values", "override-directive-values", "flag", DONE, "-maxntid before .maxntid"),
     Option("position-independent-code", "pic", "bool", HINT, "warns as ptxas does: no longer functional"),
     Option("preserve-relocs", "preserve-relocs", "flag", REFUSED, "relocations kept in the output"),
+    Option("regAllocOptLevel", "regAllocOptLevel", "number", HINT, "not in --help; Triton passes it", "13.0, hidden"),
     Option("register-usage-level", "regUsageLevel", "number", HINT, "0 to 10; out of range: warns as ptxas does"),
     Option("return-at-end", "ret-end", "flag", HINT, "the last return stays for debuggers"),
     Option("sanitize", "sanitize", "text", REFUSED, "instrumented code"),
