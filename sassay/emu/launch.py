@@ -35,6 +35,14 @@ MODELLED = ("MUFU", "HMMA", "IMMA", "DMMA", "QMMA", "OMMA", "BMMA", "FCHK")
 """Operations whose results are hardware's own: the emulator computes them by a published model."""
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A structure argument: its bytes, with buffers whose 64-bit addresses stand at byte offsets within it."""
+
+    data: bytes
+    pointers: dict[int, Array]
+
+
 @dataclass
 class EmulationResult:
     """What a launch did. Counts are of executed instructions: by thread (lane) and by warp; `opcodes` by thread."""
@@ -55,9 +63,9 @@ def emulate(
 ) -> EmulationResult:  # fmt: skip
     """Runs a kernel of a cubin on `grid` x `block` threads.
 
-    `args`: numpy arrays are device buffers (copied in, and results copied back into them); scalars have their parameter's size. `shared_bytes` is the
-    dynamic shared memory. `max_steps` bounds the instructions that one batch of CTAs may issue. `timing`: True or a TimingModel turns timing mode on
-    (see `emu.timing`). EmulationError for bad accesses, hangs and deadlocks.
+    `args`: numpy arrays are device buffers (copied in, and results copied back into them), a `Record` is a structure with buffers in it; scalars
+    have their parameter's size. `shared_bytes` is the dynamic shared memory. `max_steps` bounds the instructions that one batch of CTAs may issue.
+    `timing`: True or a TimingModel turns timing mode on (see `emu.timing`). EmulationError for bad accesses, hangs and deadlocks.
     """
     program = load_program(read(cubin), kernel)
     return run_program(program, grid, block, args, shared_bytes=shared_bytes, timing=timing, sanitize=sanitize, max_steps=max_steps)
@@ -118,17 +126,26 @@ class _Launch:
         if len(args) != len(program.parameters):
             raise EmulationError(f"{program.kernel} takes {len(program.parameters)} arguments, got {len(args)}")
         buffers: dict[int, Buffer] = {}
+        records: dict[tuple[int, int], Buffer] = {}
         for index, value in enumerate(args):
             if isinstance(value, np.ndarray) and value.ndim > 0:
                 buffers[index] = memory.allocate(f"argument {index}", value.nbytes)
                 self.arrays.append((value, buffers[index]))
+            elif isinstance(value, Record):
+                for offset, array in value.pointers.items():
+                    records[index, offset] = memory.allocate(f"argument {index}+{offset}", array.nbytes)
+                    self.arrays.append((array, records[index, offset]))
         variables = {v.name: memory.allocate(v.name, len(v.data)) for v in program.variables}
         memory.commit()
         for value, buffer in self.arrays:
             memory.write(buffer, value.tobytes())
         for variable in program.variables:
             memory.write(variables[variable.name], variable.data)
-        self.machine.banks[0] = self._bank0(args, buffers)
+        values = [value.data if isinstance(value, Record) else value for value in args]
+        self.machine.banks[0] = self._bank0(values, buffers)
+        for (index, offset), buffer in records.items():
+            at = program.target.constants.params + program.parameters[index].offset + offset
+            self.machine.banks[0].bytes[at : at + 8] = np.frombuffer(buffer.address.to_bytes(8, "little"), np.uint8)
         for bank, data in program.constants.items():
             self.machine.banks[bank] = _bank(data)
         for fixup in program.fixups:
