@@ -209,7 +209,7 @@ def int_to_float(lo: Lowering, s: ptx.Instruction, x: Value, to: str, of: str) -
     if x.width == 1:
         x = b.extend(x, bits_of(of), sign)
     wide = x.width == 2
-    if to == "f32" and not wide:
+    if to == "f32" and not wide and mode not in (("RM",), ("RP",)):  # I2FP rounds to nearest or towards zero
         v = b.op("I2FP", [x], 1, mods=("F32", "S32" if sign else "U32", *mode))
     else:
         mods: tuple[str, ...] = () if to == "f32" else (to.upper(),)

@@ -33,7 +33,11 @@ def module(cases: Sequence[Case], chip: str = "sm_90a") -> str:
     """Kernels k0, k1, ..., each of PER_KERNEL cases."""
     lines = [f".version 8.8\n.target {chip}\n.address_size 64"]
     for k, start in enumerate(range(0, len(cases), PER_KERNEL)):
-        lines += [f".visible .entry k{k}(.param .u64 in, .param .u64 out)", "{", ".reg .b64 %in, %out; ld.param.u64 %in, [in]; ld.param.u64 %out, [out];"]
+        lines += [
+            f".visible .entry k{k}(.param .u64 in, .param .u64 out)",
+            "{",
+            ".reg .b64 %in, %out; ld.param.u64 %in, [in]; ld.param.u64 %out, [out];",
+        ]
         for index, case in enumerate(cases[start : start + PER_KERNEL]):
             lines += body(case, index)
         lines += ["ret;", "}"]

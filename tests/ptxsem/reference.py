@@ -47,9 +47,12 @@ def integral(value: Fraction, mode: str, negative: bool) -> int:
     low = value.numerator // value.denominator
     rest = value - low
     up = {
-        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and low & 1), "rna": rest >= Fraction(1, 2), "rz": False,
-        "rm": bool(rest) and negative, "rp": bool(rest) and not negative,
-    }[mode]  # fmt: skip
+        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and low & 1),
+        "rna": rest >= Fraction(1, 2),
+        "rz": False,
+        "rm": bool(rest) and negative,
+        "rp": bool(rest) and not negative,
+    }[mode]
     return low + int(up)
 
 
