@@ -204,6 +204,7 @@ def imad(site: Site) -> Function:
     factors = 0 if zero else 2
     add = adder(site, width, n + (not zero), ones, carries, live)
     extend = alg.zext if unsigned else alg.sext
+    none = alg.const(0, 1)
 
     def fn(*args: Any) -> tuple[Any, ...]:
         if factors:
@@ -212,7 +213,7 @@ def imad(site: Site) -> Function:
                 a, b = extend(a, 32, 64), extend(b, 32, 64)
             args = (alg.mul(a, b, width), *args[2:])
         if not (n + carries + ones):
-            return (args[0] if args else add()[0], None)
+            return (args[0] if args else add()[0], none)
         return add(*args)
 
     if not high:
