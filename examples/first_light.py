@@ -155,7 +155,7 @@ def prove(row: Row, text: str, result: sassay.CompileResult) -> None:
     row.proof = proof.verdict
     row.wrong |= proof.verdict == "refuted"
     if not proof.proved:
-        row.notes.append(f"proof: {proof.reason}")
+        row.notes.append(f"proof: {proof.verdict}: {proof.reason or '; '.join(f'given that {lemma}' for lemma in proof.lemmas)}")
 
 
 def render(rows: list[Row], tool: str | None) -> Table:
@@ -190,7 +190,7 @@ def ratio(rows: list[Row], what: str) -> float:
 
 
 def _colour(text: str, good: str) -> str:
-    style = "green" if text == good else "yellow" if text in (NA, "unknown", "unsupported") else "bold red"
+    style = "green" if text == good else "yellow" if text in (NA, "conditional", "suspect", "unknown", "unsupported") else "bold red"
     return f"[{style}]{text}[/]"
 
 
@@ -219,8 +219,10 @@ def main() -> int:
     for note, where in notes.items():
         names = ", ".join(f"{row.kernel} {row.chip}" for row in where)
         console.print(f"{names}: {note}", style="red" if any(row.wrong for row in where) else "yellow", markup=False, highlight=False)
+    given = sum(r.proof == "conditional" for r in rows)
     proved, right = sum(r.proof == "proved" for r in rows), sum(r.emulator == "= numpy" for r in rows)
-    console.print(f"{len(rows)} compilations: {right} right in the emulator, {sum(r.hazards == 0 for r in rows)} without hazards, {proved} proved.")
+    clean = sum(r.hazards == 0 for r in rows)
+    console.print(f"{len(rows)} compilations: {right} right in the emulator, {clean} without hazards, {proved} proved, {given} given sampled lemmas.")
     if tool:
         parts = [f"{what} x{ratio(rows, what):.2f}" for what in ("instructions", "executed", "registers") if ratio(rows, what)]
         console.print(f"Against ptxas, geometric means: {', '.join(parts)}.")

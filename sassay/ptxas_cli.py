@@ -16,7 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -436,8 +436,8 @@ def _keep(run: Run) -> None:
     if run.result is not None:
         (folder / "output.cubin").write_bytes(run.result.cubin)
     if run.proofs:
-        proofs = [asdict(replace(proof, failures=[])) | {"failures": [str(f) for f in proof.failures]} for proof in run.proofs]
-        (folder / "certificate.json").write_text(json.dumps(proofs, indent=1, default=str) + "\n")
+        proofs = [proof.certificate() for proof in run.proofs]
+        (folder / "certificate.json").write_text(json.dumps(proofs, indent=1) + "\n")
     (folder / "messages.txt").write_text("\n".join(run.messages.text) + "\n")
     dropped: Callable[[str], bool] = lambda word: word in run.line.inputs or word.startswith(("--output-file=", "--input-as-string="))  # noqa: E731
     words = ["sassay-ptxas", *(word for word in run.line.tokens if not dropped(word)), *names, "-o", "again.cubin"]

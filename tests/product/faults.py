@@ -26,7 +26,7 @@ CONTROL_FLOW = frozenset({"BRA", "EXIT", "BSYNC", "BSSY", "NOP", "RET", "CALL", 
 
 @dataclass
 class Fault:
-    """One planted fault and what became of it. `outcome`: hazard, different (the prover found it), open (no proof), harmless, or missed."""
+    """One planted fault and what became of it. `outcome`: hazard, refuted (a launch shows it), suspect, open (no proof), harmless, missed."""
 
     kernel: str
     kind: str
@@ -150,9 +150,9 @@ def judge(fault: Fault, module: Module, result: CompileResult, launch: Launch, s
     if findings:
         fault.outcome = "hazard"
         return fault
-    verdict = proof(module, fault.kernel, fault.cubin, result, seconds)
-    if verdict.proved:
+    verdict = proof(module, fault.kernel, fault.cubin, result, seconds).verdict
+    if verdict in ("proved", "conditional"):
         fault.outcome = "harmless" if harmless(fault, launch) else "missed"
     else:
-        fault.outcome = "different" if verdict.verdict == "refuted" or "different" in verdict.reason else "open"
+        fault.outcome = verdict if verdict in ("refuted", "suspect") else "open"
     return fault
