@@ -21,7 +21,9 @@ from sassay.verify.ptx_side import parameter_offsets
 from sassay.verify.terms import Term
 
 BUFFER_BYTES = 1 << 14
-TRIES = 12
+TRIES = 8
+STEPS = 50_000
+"""Instructions that a replayed launch may issue: enough for 32 threads of a small kernel, few enough that a hang ends soon."""
 
 
 @dataclass(slots=True)
@@ -120,9 +122,9 @@ def _compare(
         copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         try:
             if run == 0:
-                emulate_ptx(module, function.name, (1, 1, 1), block, copies, max_steps=2_000_000)
+                emulate_ptx(module, function.name, (1, 1, 1), block, copies, max_steps=STEPS)
             else:
-                emulate(cubin, function.name, (1, 1, 1), block, copies, sanitize=False, max_steps=2_000_000)
+                emulate(cubin, function.name, (1, 1, 1), block, copies, sanitize=False, max_steps=STEPS)
         except SassayError:
             return None
         sides.append(copies)

@@ -151,13 +151,7 @@ class TermAlgebra:
         if a.op == "anf" and len(a.args) == 1 and self.terms.constant_part(a) == sign:
             inner = self._plain(self._negate(a))
             return self._negate(inner) if inner is not a.args[0] else a
-        if a.op != "fn:float" or not isinstance(a.data, FloatOp):
-            return a
-        op = a.data
-        if op.name != "add" or op.format == "f64" or op.ftz or op.saturate or op.relu or op.rounding == "RM":
-            return a
-        rest = [x for x in a.args if not (x.is_const and x.value == sign)]
-        return rest[0] if len(rest) == 1 else a
+        return unsettled(a) or a
 
     def _float(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
         if op.name == "to_int":
@@ -208,6 +202,18 @@ class TermAlgebra:
         if relation in ("EQ", "NE", "NUM") and a.ident > b.ident:
             a, b = b, a
         return self.terms.opaque("float", (a, b), 1, op)
+
+
+def unsettled(a: Term) -> Term | None:
+    """x when `a` is x + (-0), which differs from x in the NaN alone."""
+    if a.op != "fn:float" or not isinstance(a.data, FloatOp):
+        return None
+    op = a.data
+    if op.name != "add" or op.format == "f64" or op.ftz or op.saturate or op.relu or op.rounding == "RM":
+        return None
+    sign = 1 << (a.width - 1)
+    rest = [x for x in a.args if not (x.is_const and x.value == sign)]
+    return rest[0] if len(rest) == 1 else None
 
 
 def _dtype(width: int) -> type[np.generic]:
