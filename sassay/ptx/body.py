@@ -28,6 +28,7 @@ from sassay.ptx.ast import (
 )  # fmt: skip
 from sassay.ptx.cursor import Cursor, is_name
 from sassay.ptx.declarations import LINKAGES, prototype, registers, variables
+from sassay.ptx.instructions.checker import Checker
 from sassay.ptx.scope import FunctionScope, Scope
 from sassay.ptx.special import SPECIALS
 
@@ -57,7 +58,7 @@ def line_mark(cursor: Cursor) -> LineMark:
 class BodyParser:
     """Reads one body. `module_names` are the names that stand outside."""
 
-    def __init__(self, cursor: Cursor, module: Module, function: Function, scope: FunctionScope) -> None:
+    def __init__(self, cursor: Cursor, module: Module, function: Function, scope: FunctionScope, checker: Checker) -> None:
         self.cursor = cursor
         self.module = module
         self.function = function
@@ -66,6 +67,7 @@ class BodyParser:
         self.references: list[tuple[int, int, str, Scope, int]] = []  # statement, operand, label, scope, token
         self.lists: list[tuple[dict[str, tuple[str, ...]], str, tuple[str, ...], Scope, int]] = []
         self.label_names: set[str] = set()
+        self.checker = checker
         self.mnemonics: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def parse(self) -> list[Statement]:
@@ -226,7 +228,14 @@ class BodyParser:
         if tokens[cursor.i] != ";":
             raise cursor.unexpected("',' or ';'")
         cursor.i += 1
-        self.body.append(Instruction(opcode, modifiers, tuple(operands), guard, cursor.source.location(at), opcode))
+        location = cursor.source.location(at)
+        entry = self.checker.check(opcode, modifiers, operands, word)
+        if not isinstance(entry, str):  # the statement was read whole: go on after it
+            cursor.errors.append(PtxError(f"'{word}': {entry.text}", location))
+            if len(cursor.errors) >= MAX_ERRORS:
+                raise cursor.errors.pop()
+            return
+        self.body.append(Instruction(opcode, modifiers, tuple(operands), guard, location, entry))
 
     def _guard(self) -> Guard:
         cursor = self.cursor

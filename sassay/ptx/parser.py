@@ -9,6 +9,7 @@ from sassay.ptx.ast import Function, Module, Variable
 from sassay.ptx.body import MAX_ERRORS, BodyParser, line_mark
 from sassay.ptx.cursor import Cursor
 from sassay.ptx.declarations import LINKAGES, attribute_list, merge_variable, parameters, same_signature, variables
+from sassay.ptx.instructions.checker import Checker
 from sassay.ptx.lexer import Source
 from sassay.ptx.scope import FunctionScope, Named
 
@@ -54,6 +55,7 @@ class _ModuleParser:
         self.target = target
         self.names: dict[str, Named] = {}
         self.module = Module((0, 0), "", (), 64)
+        self.checker = Checker((0, 0), "")
 
     def parse(self) -> Module:
         cursor = self.cursor
@@ -110,6 +112,7 @@ class _ModuleParser:
         if not self.module.target:
             raise cursor.error("'.target' names no sm_NN")
         self.module.target_options = tuple(options)
+        self.checker = Checker(self.module.version, self.module.target)
 
     def _item(self) -> None:
         cursor = self.cursor
@@ -236,7 +239,7 @@ class _ModuleParser:
         scope.function = kept
         kept.registers, kept.params, kept.returns, kept.directives = function.registers, function.params, function.returns, function.directives
         kept.body = []
-        kept.body = BodyParser(cursor, self.module, kept, scope).parse()
+        kept.body = BodyParser(cursor, self.module, kept, scope, self.checker).parse()
 
     def _add_function(self, function: Function) -> Function:
         old = self.names.get(function.name)
