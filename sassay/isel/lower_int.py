@@ -450,7 +450,9 @@ def lower_sad(lo: Lowering, s: ptx.Instruction) -> None:
     type_ = s.modifiers[-1]
     x, y, z = operands(lo, s, type_)
     if bits_of(type_) == 64:
-        raise lo.unsupported()
+        less = b.icmp64("LT", x, y, is_signed(type_))
+        lo.dst(s.operands[0], b.add64(b.sel(less, b.sub64(y, x), b.sub64(x, y)), z))
+        return
     x, y = widened(lo, x, type_), widened(lo, y, type_)
     sign = is_signed(type_)
     lo.dst(s.operands[0], b.iadd(b.isub(b.minmax(x, y, sign, True), b.minmax(x, y, sign, False)), z))
