@@ -1,6 +1,6 @@
 """Random differential tester: the PTX interpreter against the emulator on ptxas's and on our cubins. Every disagreement is reported minimised.
 
-    python tests/ptxsem/fuzz.py --seed 0 --count 200 --families int,float,memory [--chip sm_90a] [--engines ptxas-O1,ptxas-O3,own-O0,own-O3,own-spill]
+python tests/ptxsem/fuzz.py --seed 0 --count 200 --families int,float,memory [--chip sm_90a] [--engines ptxas-O1,ptxas-O3,own-O0,own-O3,own-spill]
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from sassay.pipeline import CompileOptions, compile_ptx  # noqa: E402
 from sassay.ptx.parser import parse  # noqa: E402
 
 EDGES = np.array([
-    0, 1, 2, 31, 32, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 0x3F8000003F800000,
+    0, 1, 2, 31, 32, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000, (1 << 63) - 1, 1 << 63, (1 << 64) - 1,
+    0x3F8000003F800000,
     0xBF80000000000001, 0x7F8000007FC00000, 0x3FF0000000000000, 0xBFF8000000000000, 0x7FF0000000000000, 0x7FF8000000000000, 0x0000000000800000,
     0x4B00000141000000, 0x40091EB8C2C80000,
 ], np.uint64)  # fmt: skip

@@ -43,7 +43,8 @@ class Maker:
     def __init__(self, seed: int, families: tuple[str, ...]) -> None:
         self.rng = random.Random(seed)
         table: dict[str, list[Callable[[], str]]] = {
-            "int": [self.two, self.two, self.logic, self.shift, self.multiply, self.divide, self.field, self.convert, self.compare, self.select, self.odd,
+            "int": [self.two, self.two, self.logic, self.shift, self.multiply, self.divide, self.field, self.convert, self.compare, self.select,
+                    self.odd,
                     self.predicate, self.carry],
             "float": [self.float_two, self.float_two, self.float_fma, self.float_convert, self.float_compare, self.float_misc, self.float_select],
             "memory": [self.memory, self.memory, self.atomic],
@@ -201,7 +202,8 @@ class Maker:
         f, d, r, w = (self.reg(x) for x in "fdrw")
         sign = self.pick("u", "s")
         return self.rng.choice([
-            f"cvt.rn.f32.{sign}32 {f}, {r};", f"cvt.rn.f64.{sign}32 {d}, {r};", f"cvt.{mode}i.{sign}32.f32 {r}, {f};", f"cvt.{mode}i.{sign}32.f64 {r}, {d};",
+            f"cvt.rn.f32.{sign}32 {f}, {r};", f"cvt.rn.f64.{sign}32 {d}, {r};", f"cvt.{mode}i.{sign}32.f32 {r}, {f};",
+            f"cvt.{mode}i.{sign}32.f64 {r}, {d};",
             f"cvt.f64.f32 {d}, {f};", f"cvt.{mode}.f32.f64 {f}, {d};", f"cvt.rn.f32.{sign}64 {f}, {w};", f"cvt.{mode}i.{sign}64.f32 {w}, {f};",
             f"cvt.{mode}i.f32.f32 {f}, {self.reg('f')};", f"cvt.{mode}.f64.{sign}64 {d}, {w};", f"cvt.rzi.{sign}16.f32 {self.reg('h')}, {f};",
         ])  # fmt: skip
