@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
+from sassay.isa.semantics.algebra import FloatOp
 from sassay.verify.evaluate import evaluate, postorder, random_value
 from sassay.verify.solver import Answer, satisfiable
+from sassay.verify.term_algebra import TermAlgebra
 from sassay.verify.terms import Term, Terms
 
 SAMPLES = 24
@@ -178,7 +180,11 @@ def rebuild(terms: Terms, term: Term, args: tuple[Term, ...]) -> Term:
         return terms.zext(args[0], term.width) if op == "zext" else terms.sext(args[0], term.width)
     if op == "ite":
         return terms.ite(*args)
+    if op == "fn:float" and isinstance(term.data, FloatOp):
+        return TermAlgebra(terms).float_op(term.data)(*args)
     if op.startswith("fn:"):
+        if op in ("fn:clz", "fn:popcount") and args[0].is_const:
+            return terms.const(args[0].width - args[0].value.bit_length() if op == "fn:clz" else args[0].value.bit_count(), term.width)
         return terms.make(op, args, term.data, term.width)
     simple = {
         "xor": terms.xor, "and": terms.and_, "udiv": terms.udiv, "urem": terms.urem, "sdiv": terms.sdiv, "srem": terms.srem,

@@ -247,6 +247,8 @@ class Terms:
 
     def _join_one(self, high: Term, parts: dict[Term, int], width: int) -> tuple[int, dict[Term, int]] | None:
         piece = high.args[0] if high.op == "zext" else high
+        if piece.op == "anf" and piece.width == 32 and width == 64:
+            return self._join_logic(high, parts)
         if piece.op != "extract" or not isinstance(piece.data, int):
             return None
         mask = (1 << width) - 1
@@ -269,6 +271,24 @@ class Terms:
         for t, c in whole_parts.items():
             rest[t] = rest.get(t, 0) + scale * c
         return scale * (whole_const - low_const), {t: c & mask for t, c in rest.items() if c & mask}
+
+    def _join_logic(self, high: Term, parts: dict[Term, int]) -> tuple[int, dict[Term, int]] | None:
+        """c * zext(f(low halves)) + c * 2**32 * zext(f(high halves)) is c * f(wholes)."""
+        mask = (1 << 64) - 1
+        factor = parts[high] & mask
+        if factor & 0xFFFFFFFF or high.op != "zext":
+            return None
+        for low, c in parts.items():
+            if low.op != "zext" or low.args[0].op != "anf" or low.args[0].width != 32 or (c << 32) & mask != factor:
+                continue
+            fused = self.concat(high.args[0], low.args[0])
+            if fused.op != "concat":
+                rest = {t: d for t, d in parts.items() if t is not high and t is not low}
+                const, more = self._linear(fused)
+                for t, d in more.items():
+                    rest[t] = rest.get(t, 0) + c * d
+                return c * const, {t: d & mask for t, d in rest.items() if d & mask}
+        return None
 
     def _zext_sum(self, term: Term, width: int) -> Term:
         """zext(term), spread over a sum that cannot overflow its own width."""
@@ -332,6 +352,8 @@ class Terms:
     def _product(self, a: Term, b: Term) -> Term:
         if a.width == 64 and (self._splits(a) or self._splits(b)):
             return self.mul(self._limbs(a), self._limbs(b))
+        if a.width == 128 and a.op == b.op == "zext" and max(a.args[0].width, b.args[0].width) <= 64:
+            return self._wide_product(a.args[0], b.args[0])
         if 1 < a.width <= 32:
             return self._narrow_product(a, b)
         factors: list[Term] = []
@@ -339,6 +361,21 @@ class Terms:
             factors.extend(f.args if f.op == "prod" else (f,))
         factors.sort(key=lambda t: t.ident)
         return self.make("prod", tuple(factors), None, a.width)
+
+    def _wide_product(self, a: Term, b: Term) -> Term:
+        """The full product of two values of at most 64 bits, from those of their 32-bit limbs."""
+        if a.width <= 32 and b.width <= 32:
+            return self.zext(self.mul(self.zext(a, 64), self.zext(b, 64)), 128)
+        total = self.const(0, 128)
+        for x, i in self._limb_list(a):
+            for y, j in self._limb_list(b):
+                product = self.zext(self.mul(self.zext(x, 64), self.zext(y, 64)), 128)
+                total = self.add(total, self.scale(product, 1 << (32 * (i + j))))
+        return total
+
+    def _limb_list(self, a: Term) -> list[tuple[Term, int]]:
+        wide = self.zext(a, 64)
+        return [(self.extract(wide, 31, 0), 0), (self.extract(wide, 63, 32), 1)]
 
     def _narrow_product(self, a: Term, b: Term) -> Term:
         """A product of at most 32 bits is the low part of one of 64, so that low halves, full and high products share their factors' term."""
@@ -412,10 +449,44 @@ class Terms:
                 return self.const(mask, width)
             if len(leaves) == 1 and mask == full:
                 return next(iter(leaves))
+        if width > 1 and (apart := self._disjoint_sum(items, width)) is not None:
+            return apart
         atoms = sorted({t for s in items for t in s}, key=lambda t: t.ident)
         index = {t: i for i, t in enumerate(atoms)}
         rows = sorted((tuple(sorted(index[t] for t in s)), m) for s, m in items.items())
         return self.make("anf", tuple(atoms), (tuple(r for r, _ in rows), tuple(m for _, m in rows)), width)
+
+    def support(self, term: Term) -> int:
+        """A mask of the bits that may be set."""
+        full = (1 << term.width) - 1
+        if term.op == "const":
+            return term.value
+        if term.op == "zext":
+            return self.support(term.args[0])
+        if term.op == "lin":
+            const, coefficients = cast("tuple[int, tuple[int, ...]]", term.data)
+            c = coefficients[0]
+            if const == 0 and len(coefficients) == 1 and c & (c - 1) == 0:
+                return self.support(term.args[0]) * c & full
+        return full
+
+    def _disjoint_sum(self, items: Monomials, width: int) -> Term | None:
+        """Values whose bits stand apart, or-ed: the same as their sum."""
+        if len(items) < 2 or any(len(s) > 1 for s in items):
+            return None
+        used = 0
+        total: list[Term] = []
+        for leaves, mask in items.items():
+            leaf = next(iter(leaves)) if leaves else self.const(mask, width)
+            bits = self.support(leaf)
+            if (leaves and bits & ~mask) or bits & used or (leaves and bits == (1 << width) - 1):
+                return None
+            used |= bits
+            total.append(leaf)
+        result = total[0]
+        for t in total[1:]:
+            result = self.add(result, t)
+        return result
 
     def xor(self, a: Term, b: Term) -> Term:
         assert a.width == b.width, (a, b)
@@ -638,6 +709,8 @@ class Terms:
         width = high.width + low.width
         if high.is_const and low.is_const:
             return self.const(high.value << low.width | low.value, width)
+        if high.op == "anf" and low.op == "anf" and high.width == low.width == 32:
+            return self._merge_logic(high, low)
         if high.op == "extract" and isinstance(high.data, int):
             base = high.args[0]
             start = low.data if low.op == "extract" and low.args[0] is base else None
@@ -646,6 +719,40 @@ class Terms:
             if high.data == low.width and width <= base.width and self.extract(base, low.width - 1, 0) is low:
                 return self.extract(base, width - 1, 0)
         return None
+
+    def _merge_logic(self, high: Term, low: Term) -> Term | None:
+        """The same bitwise function of the halves of several values, as that function of the whole values."""
+        if len(high.args) != len(low.args) or len(high.args) > 6:
+            return None
+        whole: dict[Term, tuple[Term, Term]] = {}
+        left = list(high.args)
+        for atom in low.args:
+            for other in left:
+                fused = self.concat(other, atom)
+                if fused.op != "concat":
+                    whole[atom] = (other, fused)
+                    left.remove(other)
+                    break
+            else:
+                return None
+        upper = {frozenset(leaves): mask for leaves, mask in self._monomials(high).items()}
+        total = self.const(0, 64)
+        seen: set[frozenset[Term]] = set()
+        for leaves, mask in self._monomials(low).items():
+            partner = frozenset(whole[t][0] for t in leaves)
+            seen.add(partner)
+            product = self.const(upper.get(partner, 0) << 32 | mask, 64)
+            for t in sorted(leaves, key=lambda t: t.ident):
+                product = self.and_(product, whole[t][1])
+            total = self.xor(total, product)
+        back = {pair[0]: pair[1] for pair in whole.values()}
+        for leaves, mask in upper.items():
+            if leaves not in seen:
+                product = self.const(mask << 32, 64)
+                for t in sorted(leaves, key=lambda t: t.ident):
+                    product = self.and_(product, back[t])
+                total = self.xor(total, product)
+        return total
 
     def zext(self, a: Term, width: int) -> Term:
         if a.width == width:
