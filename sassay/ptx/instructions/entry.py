@@ -6,7 +6,7 @@ A row of a chapter is `(name, modifiers, operands, needs, rules)`, all short tex
   `type=u32,s32` (one of), `rnd?=rn,rz` (optional). ptxas takes modifiers in any
   order as long as those that can fill several slots come in the order of the slots (measured: `add.s32.sat`), and so does `bind`.
 - operands: `kind=type`, `?` at the end for optional ones. Kinds: d register written; w same, may be wider than the type; s register or
-  immediate read; x same, may be wider; r register read; m as s, or a symbol or special register; i integer immediate; p predicate read, may be
+  immediate read; x same, may be wider; r register read; n as s, may be negated; m as s, or a symbol or special register; i integer immediate; p predicate read, may be
   negated; q predicate written, perhaps a pair; D register written, perhaps with a predicate after `|`; a address; B composite address or
   address; V registers in braces or one register; l label; c texture or sampler by name or handle; any. A leading `_` allows the sink.
   The type is a PTX type, the name of a slot, or `2*slot` (twice as wide); `@vec` asks for the number of elements that slot names.
@@ -58,7 +58,9 @@ _TAKES: dict[str, frozenset[str]] = {}
 
 
 def takes(type_: str, register: str, wide: bool) -> bool:
-    """Whether a register of one type may stand where the instruction has another."""
+    """Whether a register of one type may stand where the instruction has another ("" takes any)."""
+    if not type_:
+        return True
     found = _TAKES.get(type_)
     if found is None:
         found = _TAKES[type_] = _accepting(type_)
@@ -260,6 +262,9 @@ def _type(text: str, values: dict[str, str]) -> str:
 def match(operand: Operand, type_: str, count: int, found: Signature) -> str:
     """The kind of problem an operand has ("" for none)."""
     kind = operand.kind
+    if kind == "n":
+        kind = "s"
+        found = found.lstrip("!") if isinstance(found, str) else found
     if kind == "any":
         return ""
     if found == "_":
@@ -291,7 +296,7 @@ def _match_scalar(kind: str, type_: str, found: str) -> str:
     if kind == "i":
         return "operand kind"
     if found in ("F", "D"):
-        return "" if kind in "sxm" and (type_[0] in "fb" or type_ in ("tf32",)) else "type mismatch"
+        return "" if kind in "sxm" and (type_[:1] in "fb" or type_ == "tf32") else "type mismatch"
     if found[0] in "&S":
         return "" if kind == "m" else "operand kind"
     if found[0] == "!":
@@ -334,7 +339,7 @@ def _elements(type_: str, elements: tuple[Signature, ...], wide: bool) -> str:
 
 
 _KINDS = {
-    "d": "a register", "w": "a register", "s": "a register or constant", "x": "a register or constant", "r": "a register", "i": "an integer constant",
+    "d": "a register", "w": "a register", "s": "a register or constant", "n": "a register or constant", "x": "a register or constant", "r": "a register", "i": "an integer constant",
     "m": "a register, constant, symbol or special register", "p": "a predicate", "q": "a predicate register", "D": "a register", "a": "an address",
     "B": "an address", "V": "registers in braces", "l": "a label", "c": "a texture, surface or sampler", "any": "an operand",
 }  # fmt: skip

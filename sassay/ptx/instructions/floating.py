@@ -35,12 +35,12 @@ testp | op=finite,infinite,number,notanumber,normal,subnormal type=f32,f64 | q s
 copysign | type=f32,f64 | d=type s=type s=type | |
 abs.float | ftz? type=f32,f64,f16,f16x2,bf16,bf16x2 | d=type s=type | type=bf16,bf16x2 : 7.0 sm_80+ | ftz > -type=f64
 neg.float | ftz? type=f32,f64,f16,f16x2,bf16,bf16x2 | d=type s=type | type=bf16,bf16x2 : 7.0 sm_80+ |
-min.float | ftz? nan? xorsign? abs? type=f32,f64 | d=type s=type s=type | nan : 7.0 sm_80+; xorsign : 7.2 sm_86+ |
-min.three | ftz? nan? xorsign? abs? f32 | d=f32 s=f32 s=f32 s=f32 | 8.8 sm_100+ |
-min.half | ftz? nan? xorsign? abs? type=f16,f16x2,bf16,bf16x2 | d=type s=type s=type | 7.0 sm_80+; xorsign : 7.2 sm_86+ |
-max.float | ftz? nan? xorsign? abs? type=f32,f64 | d=type s=type s=type | nan : 7.0 sm_80+; xorsign : 7.2 sm_86+ |
-max.three | ftz? nan? xorsign? abs? f32 | d=f32 s=f32 s=f32 s=f32 | 8.8 sm_100+ |
-max.half | ftz? nan? xorsign? abs? type=f16,f16x2,bf16,bf16x2 | d=type s=type s=type | 7.0 sm_80+; xorsign : 7.2 sm_86+ |
+min.float | ftz? NaN? xorsign? abs? type=f32,f64 | d=type s=type s=type | NaN : 7.0 sm_80+; xorsign : 7.2 sm_86+ |
+min.three | ftz? NaN? xorsign? abs? f32 | d=f32 s=f32 s=f32 s=f32 | 8.8 sm_100+ |
+min.half | ftz? NaN? xorsign? abs? type=f16,f16x2,bf16,bf16x2 | d=type s=type s=type | 7.0 sm_80+; xorsign : 7.2 sm_86+ |
+max.float | ftz? NaN? xorsign? abs? type=f32,f64 | d=type s=type s=type | NaN : 7.0 sm_80+; xorsign : 7.2 sm_86+ |
+max.three | ftz? NaN? xorsign? abs? f32 | d=f32 s=f32 s=f32 s=f32 | 8.8 sm_100+ |
+max.half | ftz? NaN? xorsign? abs? type=f16,f16x2,bf16,bf16x2 | d=type s=type s=type | 7.0 sm_80+; xorsign : 7.2 sm_86+ |
 rcp.f32 | mode=approx,rn,rz,rm,rp ftz? f32 | d=f32 s=f32 | |
 rcp.f64 | mode=rn,rz,rm,rp f64 | d=f64 s=f64 | |
 rcp.ftz | approx ftz f64 | d=f64 s=f64 | |

@@ -15,7 +15,7 @@ add.packed8 | type=u8x4,s8x4 sat? | d=type s=type s=type | 9.2 sm_107f sm_120f |
 add.cc | cc type=$W64 | d=type s=type s=type | |
 addc | cc? type=$W64 | d=type s=type s=type | |
 sub.int | type=$INT sat? | d=type s=type s=type | sat & type=u32 : 9.2 sm_107f sm_120f | sat > type=s32,u32
-sub.packed16 | type=u16x2,s16x2 sat? | d=type s=type s=type | 9.2 sm_107f sm_120f |
+sub.packed16 | type=u16x2,s16x2 sat | d=type s=type s=type | 9.2 sm_107f sm_120f |
 sub.packed8 | type=u8x4,s8x4 sat? | d=type s=type s=type | 9.2 sm_107f sm_120f |
 sub.cc | cc type=$W64 | d=type s=type s=type | |
 subc | cc? type=$W64 | d=type s=type s=type | |
@@ -58,7 +58,7 @@ vmin | $SEL op2?=add,min,max | $OPS s=b32? | |
 vmax | $SEL op2?=add,min,max | $OPS s=b32? | |
 vshl | $SEL mode=clamp,wrap op2?=add,min,max | $OPS s=b32? | |
 vshr | $SEL mode=clamp,wrap op2?=add,min,max | $OPS s=b32? | |
-vmad | $SEL po? scale?=shr7,shr15 | $OPS s=b32 | |
+vmad | $SEL po? scale?=shr7,shr15 | d=b32 n=b32 n=b32 n=b32 | |
 vset | a=$V b=$V cmp=eq,ne,lt,le,gt,ge op2?=add,min,max | $OPS s=b32? | |
 vadd2 | $SEL add? | $OPS s=b32? | |
 vsub2 | $SEL add? | $OPS s=b32? | |

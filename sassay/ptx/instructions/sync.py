@@ -34,7 +34,7 @@ membar | level=cta,gl,sys,cluster | | |
 membar.proxy | proxy kind=alias,async,async.global,tensormap | | |
 fence | sem?=sc,acq_rel,acquire,release restrict?=sync_restrict::shared::cluster,sync_restrict::shared::cta scope=$SCOPE | | 6.0 sm_70+; scope=cluster : 7.8 sm_90+; restrict : 8.6 sm_90+; sem=acquire,release : 8.6 sm_90+ |
 fence.restrict | sem=acquire,release restrict=sync_restrict::shared::cluster,sync_restrict::shared::cta scope=$SCOPE | | 8.6 sm_90+ |
-fence.alias | alias restrict?=sync_restrict::read,sync_restrict::reads | | 9.5 sm_90+ |
+fence.alias | alias sem?=sc,acq_rel,acquire,release restrict=sync_restrict::read,sync_restrict::reads scope?=$SCOPE | | 9.5 sm_90+ | restrict > sem & scope
 fence.mbarrier | mbarrier_init sem=release scope=cluster | | 8.0 sm_90+ |
 fence.proxy | proxy kind=alias,async,async::generic,async::generic_fabric,generic_fabric space?=global,shared::cta,shared::cluster sem?=acquire,release restrict?=sync_restrict::shared::cluster,sync_restrict::shared::cta,sync_restrict::reads scope?=$SCOPE | | kind=alias : 7.5 sm_70+; kind=async,async::generic : 8.0 sm_90+ |
 fence.tensormap | proxy kind=tensormap::generic,async::generic,async::generic_fabric sem=acquire,release scope=$SCOPE | a? i? | 8.3 sm_90+ |
@@ -52,7 +52,7 @@ match.all | mode=all sync type=b32,b64 | _D=b32 s=type s=b32 | 6.0 sm_70+ |
 activemask | b32 | d=b32 | 6.2 |
 redux | sync op=add,min,max type=u32,s32 | d=type s=type s=b32 | 7.0 sm_80+ |
 redux.bits | sync op=and,or,xor b32 | d=b32 s=b32 s=b32 | 7.0 sm_80+ |
-redux.f32 | sync op=min,max abs? nan? f32 | d=f32 s=f32 s=b32 | 8.6 sm_100f sm_103f sm_107f |
+redux.f32 | sync op=min,max abs? NaN? f32 | d=f32 s=f32 s=b32 | 8.6 sm_100f sm_103f sm_107f |
 elect | sync | _D=b32 s=b32 | 8.0 sm_90+ |
 griddepcontrol | op=launch_dependents,wait | | 7.8 sm_90+ |
 setmaxnreg | op=inc,dec sync aligned u32 | i | 8.0 sm_90a sm_100f sm_103f sm_107f sm_110f sm_120f |

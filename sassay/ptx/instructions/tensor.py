@@ -9,6 +9,7 @@ ROWS = table("""
 $L2 = L2::64B,L2::128B,L2::256B
 $RED = and,or,xor,add,inc,dec,min,max
 cp.async | async cop=ca,cg space=shared,shared::cta global l2hint?=L2::cache_hint pre?=$L2 | a a i s=u32? s=b64? | 7.0 sm_80+ |
+cp.async.hint | async cop=ca,cg space=shared,shared::cta global l2hint=L2::cache_hint pre?=$L2 | a a i s=b64 | 7.4 sm_80+ |
 cp.async.ignore | async cop=ca,cg space=shared,shared::cta global l2hint?=L2::cache_hint pre?=$L2 | a a i p s=b64? | 7.0 sm_80+ |
 cp.async.group | async op=commit_group,wait_all | | 7.0 sm_80+ |
 cp.async.wait | async wait_group | i | 7.0 sm_80+ |
@@ -54,10 +55,11 @@ tcgen05.relinquish | relinquish_alloc_permit group=$GROUP exclusive? sync aligne
 $TSHAPE = 32x32b,16x64b,16x128b,16x256b,16x32bx2
 $NUM = x1,x2,x4,x8,x16,x32,x64,x128
 tcgen05.ld | ld sync aligned shape=$TSHAPE num?=$NUM pack?=pack::16b b32 | V=b32 a i? | $T5 |
-tcgen05.ld.red | ld red sync aligned shape=$TSHAPE num?=$NUM op=min,max abs? nan? type=u32,s32,f32 | V any a i? | 8.8 sm_103f sm_107f sm_110f |
+tcgen05.ld.red | ld red sync aligned shape=$TSHAPE num?=$NUM op=min,max abs? NaN? type=u32,s32,f32 | V any a i? | 8.8 sm_103f sm_107f sm_110f |
 tcgen05.st | st sync aligned shape=$TSHAPE num?=$NUM unpack?=unpack::16b b32 | a any any? | $T5 |
 tcgen05.wait | op=wait::ld,wait::st sync aligned | | $T5 |
 tcgen05.cp | cp group=$GROUP shape=128x256b,4x256b,128x128b,64x128b,32x128b mc?=warpx2::02_13,warpx2::01_23,warpx4 dst?=b8x16 src?=b6x16_p32,b4x16_p64 | a s=b64 | $T5 |
 tcgen05.shift | shift group=$GROUP down | a | $T5 |
+tcgen05.fence | op=fence::before_thread_sync,fence::after_thread_sync | | $T5 |
 tcgen05.mma | * | any any? any? any? any? any? any? any? any? any? | $T5 |
 """)
