@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -66,12 +67,20 @@ def theirs(tool: str, text: str, chip: str) -> tuple[dict[str, tuple[int, int]],
         return count(Path(folder, "k.cubin").read_bytes()), seconds
 
 
-def sources(sample: int) -> list[tuple[str, Path]]:
+def runs_on(path: Path, chip: str) -> bool:
+    """Whether a PTX file's .target lets it run on the chip."""
+    found = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", path.read_text(errors="replace"), re.M)
+    number = int(re.sub(r"\D", "", chip))
+    return found is not None and (f"sm_{found[1]}{found[2]}" == chip if found[2] else int(found[1]) <= number)
+
+
+def sources(sample: int, chip: str) -> list[tuple[str, Path]]:
     """(set, file): all of tests/kernels and a fixed sample of the corpus."""
     files = [("kernels", path) for path in sorted((ROOT / "tests" / "kernels").glob("*.ptx"))]
     corpus = os.environ.get("SASSAY_CORPUS")
     if corpus and sample:
-        found = sorted(Path(corpus).rglob("*.ptx"), key=lambda path: hashlib.sha256(path.name.encode()).digest())
+        runnable = [path for path in Path(corpus).rglob("*.ptx") if runs_on(path, chip)]
+        found = sorted(runnable, key=lambda path: hashlib.sha256(path.name.encode()).digest())
         files += [("corpus", path) for path in found[:sample]]
     return files
 
@@ -84,7 +93,7 @@ def measure(chip: str, sample: int) -> dict[str, Any]:
     tool = find_ptxas()
     passes: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
-    for group, path in sources(sample):
+    for group, path in sources(sample, chip):
         text = path.read_text(errors="replace")
         other = theirs(tool, text, chip) if tool else None
         row: dict[str, Any] = {"set": group, "file": path.name}

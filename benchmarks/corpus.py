@@ -1,6 +1,6 @@
 """Our code against ptxas's on real PTX: compile, check hazards, run both in the emulator on the same random launches, compare every buffer.
 
-    python benchmarks/corpus.py CHIP [--step 4] [--start 0] [--match TEXT] [--tries 6] [--launches 2] [--steps 40000] [--verbose] [--worst 10]
+    python benchmarks/corpus.py CHIP [--step 4] [--start 0] [--match TEXT] [--tries 6] [--launches 2] [--steps 8000] [--verbose] [--worst 10]
 
 Reads `*.ptx` below the directory of SASSAY_CORPUS (../shared/corpus beside the repository by default) whose name ends in the chip. Arguments are
 made from the parameter list: what the code uses as an address becomes a buffer of random values, integers are plausible sizes, floats random.
@@ -153,18 +153,18 @@ def arrays(args: list[Any]) -> list[np.ndarray]:
     return [b for a in args for b in (a.pointers.values() if isinstance(a, Record) else [a] if isinstance(a, np.ndarray) else [])]
 
 
-def different(x: np.ndarray, y: np.ndarray) -> int:
-    """Words that differ; a NaN equals a NaN of the same width at the same place."""
+def different(x: np.ndarray, y: np.ndarray) -> list[int]:
+    """Positions of the words that differ; a NaN equals a NaN of the same width at the same place."""
     bad = np.nonzero(x.view(np.uint32) != y.view(np.uint32))[0]
     if not len(bad):
-        return 0
+        return []
 
     def nan(kind: Any) -> np.ndarray:
         width = np.dtype(kind).itemsize
         both = np.isnan(x.view(kind)) & np.isnan(y.view(kind))
         return (np.repeat(both, width // 4) if width >= 4 else (both | (x.view(np.uint16) == y.view(np.uint16))).reshape(-1, 2).all(1))[bad]
 
-    return int((~(nan(np.float32) | nan(np.float64) | nan(np.float16))).sum())
+    return [int(k) for k in bad[~(nan(np.float32) | nan(np.float64) | nan(np.float16))]]
 
 
 def shape(function: ptx.Function, attempt: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -202,7 +202,7 @@ class Runner:
         except SassayError as error:
             f.refused[f"{reason(error)[:110]} ({path.name})"] += 1
             return
-        except Exception as error:  # noqa: BLE001 - a crash of the compiler is counted like a refusal, with its type
+        except Exception as error:  # a crash of the compiler counts like a refusal, with its type
             f.refused[f"{type(error).__name__}: {str(error)[:90]} ({path.name})"] += 1
             return
         ours = read(result.cubin)
@@ -251,9 +251,13 @@ class Runner:
                 continue
             done += 1
             counts = [counts[0] + executed[0], counts[1] + executed[1]]
-            wrong = [(i, n) for i, (x, y) in enumerate(zip(arrays(both[0]), arrays(both[1]), strict=True)) if (n := different(x, y))]
+            wrong = []
+            for i, (x, y) in enumerate(zip(arrays(both[0]), arrays(both[1]), strict=True)):
+                if words := different(x, y):
+                    shown = ", ".join(f"{k}: {x.view(np.uint32)[k]:#x} {y.view(np.uint32)[k]:#x}" for k in words[:3])
+                    wrong.append(f"buffer {i}: {len(words)} words ({shown})")
             if wrong:
-                f.mismatches.append(f"{title} try {attempt} {grid} {block}: (buffer, words) {wrong}")
+                f.mismatches.append(f"{title} try {attempt} {grid} {block}: {'; '.join(wrong)}")
                 return
             if done == self.options.launches:
                 break
@@ -270,6 +274,7 @@ def mean(values: dict[str, float]) -> float:
 
 def report(f: Figures, worst: int) -> None:
     """Prints the figures."""
+    print(f"CPU {time.process_time():.0f} s")
     print(f"{f.compiled} of {f.files} files compiled, {f.kernels} kernels, {f.launched} compared by launches")
     for line, count in f.refused.most_common():
         print(f"not compiled, {count}: {line}")
@@ -289,7 +294,7 @@ def report(f: Figures, worst: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("chip")
-    for name, default in {"step": 4, "start": 0, "tries": 6, "launches": 2, "steps": 40_000, "seed": 1, "worst": 10}.items():
+    for name, default in {"step": 4, "start": 0, "tries": 6, "launches": 2, "steps": 8_000, "seed": 1, "worst": 10}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--match", default="", help="part of the file's path")
     parser.add_argument("--kernel", default="", help="part of the kernel's name")
@@ -309,6 +314,8 @@ def main() -> None:
             print("stopped: out of time")
             break
         if not LATER.search(path.read_text()):
+            if options.verbose:
+                print(f"{time.monotonic() - start:.0f} s {path.name}", flush=True)
             runner.file(path)
     report(runner.figures, options.worst)
 

@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +23,18 @@ HERE = ROOT / "benchmarks"
 sys.path.insert(0, str(ROOT))
 LIMIT = 900
 """Seconds a script may take."""
+
+
+def _tools() -> str:
+    """Why scripts that compare with NVIDIA's tools cannot run, or ""."""
+    return "" if (Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / "ptxas").exists() else "NVIDIA's tools are not installed"
+
+
+def _corpus() -> str:
+    return _tools() or ("" if os.environ.get("SASSAY_CORPUS") else "SASSAY_CORPUS is not set")
+
+
+NEEDS = {"codec": _tools, "round_trip": _tools, "emulator": _tools, "corpus": _corpus}
 
 
 def machine() -> dict[str, Any]:
@@ -87,10 +100,15 @@ def main() -> int:
         texts = [str(path) for path in sorted((ROOT / "tests" / "kernels").glob("*.ptx"))]
         arguments = {
             "code_quality": ["--chip", options.chip, "--json"], "codec": [options.chip, *cubins], "emulator": [], "hazards": cubins,
-            "parser": texts, "round_trip": [options.chip, *cubins],
+            "corpus": [options.chip, "--step", "8", "--seconds", "300"], "parser": texts, "round_trip": [options.chip, *cubins],
         }  # fmt: skip
         for path in sorted(HERE.glob("*.py")):
             if path.stem in ("run_all", "compare") or (options.only and path.stem not in options.only):
+                continue
+            lacking = NEEDS.get(path.stem, lambda: "")()
+            if lacking:
+                everything["benchmarks"][path.stem] = {"exit": 0, "wall_seconds": 0.0, "skipped": lacking}
+                print(f"{path.stem}: skipped, {lacking}")
                 continue
             print(f"{path.stem} ...", end=" ", flush=True)
             result = script([str(path), *arguments.get(path.stem, [])])

@@ -141,7 +141,7 @@ def harmless(fault: Fault, launch: Launch) -> bool:
     return not any(f.kind == "stale read" for f in result.findings)
 
 
-def judge(fault: Fault, module: Module, result: CompileResult, launch: Launch, seconds: float = 5.0) -> Fault:
+def judge(fault: Fault, module: Module, result: CompileResult, launch: Launch, seconds: float = 2.0) -> Fault:
     """Lets the checker look at a fault, then the prover."""
     try:
         findings = len(sassay.check(fault.cubin, fault.kernel))
