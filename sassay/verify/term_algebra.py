@@ -7,6 +7,7 @@ checked against the concrete interpreter in the tests:
 - a - b is a + (-b); addition, multiplication, minimum, maximum and equality commute;
 - signs of factors are gathered on the first factor: (-a) * b = a * (-b), (-a) * (-b) = a * b, the same inside fma;
 - fma(a, 1, c) is a + c; a + (-0) as an argument of another operation is a (they differ on NaNs only, which all operations treat alike);
+- saturating what an addition, product or multiply-add gave is that operation saturating;
 - comparisons are brought to LT, LE, EQ, NE and NUM or the negation of one.
 """
 
@@ -158,6 +159,8 @@ class TermAlgebra:
             op = replace(op, format="")
         if op.name not in ("convert", "round"):
             args = tuple(self._plain(a) for a in args)
+        if op.name == "convert" and op.format == op.source and op.format != "f64" and (op.saturate or op.ftz) and not (op.relu or op.finite):
+            return self._settle(op, args[0])
         if op.name == "sub":
             return self._float(replace(op, name="add"), (args[0], self._negate(args[1])))
         if op.name in ("mul", "fma") and op.format != "f64":
@@ -167,6 +170,15 @@ class TermAlgebra:
         if op.name in ("add", "min", "max") and op.format != "f64":
             args = tuple(sorted(args, key=lambda t: t.ident))
         return self.terms.opaque("float", args, _result_width(op), op)
+
+    def _settle(self, op: FloatOp, a: Term) -> Term:
+        """A conversion of a format to itself that saturates or flushes: the operation before it with that mode, or the addition of -0."""
+        if op.saturate and not op.ftz and a.op == "fn:float" and isinstance(a.data, FloatOp):
+            before = a.data
+            if before.name in ("add", "mul", "fma") and before.format == op.format and not (before.saturate or before.relu or before.finite):
+                return self.terms.opaque("float", a.args, a.width, replace(before, saturate=True))
+        sign = self.terms.const(1 << (a.width - 1), a.width)
+        return self._float(FloatOp("add", op.format, ftz=op.ftz, saturate=op.saturate), (a, sign))
 
     def _negate(self, a: Term) -> Term:
         return self.terms.xor(a, self.terms.const(1 << (a.width - 1), a.width))

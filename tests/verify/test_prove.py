@@ -161,6 +161,8 @@ def test_float_rewrites_hold_on_random_bits(format_: str) -> None:
         "fma": (fma(minus_b, a, c), NUMPY.float_op(FloatOp("fma", format_))(samples[b] ^ dtype_of(width)(1 << (width - 1)), samples[a], samples[c])),
         "settled": (mul(add(a, sign), b), NUMPY.float_op(FloatOp("mul", format_))(samples[a], samples[b])),
     }
+    saturated = algebra.float_op(FloatOp("convert", format_, source=format_, saturate=True))(fma(a, b, c))
+    built["saturated"] = (saturated, NUMPY.float_op(FloatOp("fma", format_, saturate=True))(samples[a], samples[b], samples[c]))
     for relation in ("LT", "LE", "GT", "GE", "EQ", "NE", "LTU", "LEU", "GTU", "GEU", "EQU", "NEU", "NUM", "NAN"):
         op = FloatOp("compare", format_, relation=relation)
         built[relation] = (algebra.float_op(op)(b, a), NUMPY.float_op(op)(samples[b], samples[a]))
