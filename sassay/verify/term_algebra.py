@@ -157,6 +157,8 @@ class TermAlgebra:
     def _float(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
         if op.name == "to_int":
             op = replace(op, format="")
+        if op.name == "add" and (saturated := self._saturated(op, args)) is not None:
+            return saturated
         if op.name not in ("convert", "round"):
             args = tuple(self._plain(a) for a in args)
         if op.name == "convert" and op.format == op.source and op.format != "f64" and (op.saturate or op.ftz) and not (op.relu or op.finite):
@@ -173,12 +175,21 @@ class TermAlgebra:
 
     def _settle(self, op: FloatOp, a: Term) -> Term:
         """A conversion of a format to itself that saturates or flushes: the operation before it with that mode, or the addition of -0."""
-        if op.saturate and not op.ftz and a.op == "fn:float" and isinstance(a.data, FloatOp):
-            before = a.data
-            if before.name in ("add", "mul", "fma") and before.format == op.format and not (before.saturate or before.relu or before.finite):
-                return self.terms.opaque("float", a.args, a.width, replace(before, saturate=True))
         sign = self.terms.const(1 << (a.width - 1), a.width)
         return self._float(FloatOp("add", op.format, ftz=op.ftz, saturate=op.saturate), (a, sign))
+
+    def _saturated(self, op: FloatOp, args: tuple[Term, ...]) -> Term | None:
+        """x + (-0) saturating, where x is an operation that can saturate by itself."""
+        sign = 1 << (args[0].width - 1)
+        rest = [x for x in args if not (x.is_const and x.value == sign)]
+        if not op.saturate or op.ftz or op.relu or op.format == "f64" or len(rest) != 1:
+            return None
+        before = rest[0].data
+        if rest[0].op != "fn:float" or not isinstance(before, FloatOp) or before.name not in ("add", "mul", "fma") or before.format != op.format:
+            return None
+        if before.saturate or before.relu or before.finite:
+            return None
+        return self.terms.opaque("float", rest[0].args, rest[0].width, replace(before, saturate=True))
 
     def _negate(self, a: Term) -> Term:
         return self.terms.xor(a, self.terms.const(1 << (a.width - 1), a.width))
