@@ -13,6 +13,7 @@ import argparse
 import math
 import os
 import re
+import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -34,12 +35,16 @@ from sassay.errors import SassayError  # noqa: E402
 from sassay.pipeline import compile_module  # noqa: E402
 from sassay.ptx import ast as ptx  # noqa: E402
 from sassay.ptx.parser import parse  # noqa: E402
+from sassay.sass.codec import decode  # noqa: E402
 from sassay.verify.hazards import check  # noqa: E402
 
 LATER = re.compile(
     r"\b(wgmma|tcgen05|cp\.async\.bulk|mbarrier|fence\.proxy|tensormap|mapa|barrier\.cluster|setmaxnreg|clusterlaunchcontrol|multimem|st\.async|red\.async)\b"
 )
 """Instructions of tensor kernels, which are measured elsewhere."""
+SLOW = "too slow"
+SECONDS = 4
+"""Most wall time of one launch: what takes longer is tried with other arguments."""
 BUFFER = 1 << 18
 """Bytes of each buffer."""
 SIZES = (64, 16, 128, 32, 256, 8, 48, 33, 100, 4, 1, 2)
@@ -181,7 +186,7 @@ def reason(error: SassayError) -> str:
 
 def instructions(cubin: Cubin, name: str) -> int:
     """Static instructions without the padding behind the last EXIT and its self-branch."""
-    code = load_program(cubin, name).instructions
+    code = decode(cubin.kernel(name).code, cubin.target)
     return next(i for i in range(len(code), 0, -1) if code[i - 1].opcode != "NOP")
 
 
@@ -216,6 +221,19 @@ class Runner:
                 f.kernels += 1
                 self.kernel(f"{path.parent.name}/{path.name}:{function.name[:60]}", function, ours, vendor, text)
 
+    def launch(self, program: Any, grid: Any, block: Any, args: list[Any], shared: int) -> tuple[int, str, str]:
+        """(warp instructions, what went wrong without its numbers, the whole message) of one launch."""
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        try:
+            run = run_program(program, grid, block, args, shared_bytes=shared, sanitize=False, max_steps=self.options.steps)
+            return run.warp_instructions, "", ""
+        except SassayError as error:
+            return 0, reason(error), str(error)
+        except TimeoutError:
+            return 0, SLOW, SLOW
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
     def kernel(self, title: str, function: ptx.Function, ours: Cubin, vendor: Cubin, text: str) -> None:
         f, name = self.figures, function.name
         mine, theirs = ours.kernel(name), vendor.kernel(name)
@@ -235,16 +253,14 @@ class Runner:
             grid, block = shape(function, attempt)
             both, errors, executed = [copied(args), copied(args)], ["", ""], [0, 0]
             for side in (0, 1):
-                try:
-                    run = run_program(programs[side], grid, block, both[side], shared_bytes=shared, sanitize=False, max_steps=self.options.steps)
-                    executed[side] = run.warp_instructions
-                except SassayError as error:
-                    errors[side] = reason(error)
-                    why = str(error)
+                executed[side], errors[side], message = self.launch(programs[side], grid, block, both[side], shared)
+                why = message or why
+                if message == SLOW:
+                    break
             if self.options.verbose:
                 print(f"  {title} try {attempt} {grid} {block}: {errors} {executed}", flush=True)
             if errors[0] or errors[1]:
-                slow = any("never ends" in e or "instructions" in e for e in errors)
+                slow = any(e == SLOW or "no end after" in e for e in errors)
                 if not slow and bool(errors[0]) != bool(errors[1]):
                     f.mismatches.append(f"{title} try {attempt} {grid} {block}: ptxas's {errors[0] or 'runs'}, ours {errors[1] or 'runs'}: {why}")
                     return
@@ -266,6 +282,11 @@ class Runner:
             f.ratios["executed"][title] = counts[1] / max(1, counts[0])
         else:
             f.unlaunched[why].append(title)
+
+
+def late(*_: Any) -> None:
+    """Ends a launch whose time is up."""
+    raise TimeoutError
 
 
 def mean(values: dict[str, float]) -> float:
@@ -308,6 +329,7 @@ def main() -> None:
         sys.exit("no ptxas: install the test extra")
     plain = options.chip.rstrip("af")
     paths = sorted(p for p in root.glob("*/*.ptx") if p.stem.rsplit(".", 1)[-1].rstrip("af") == plain and options.match in str(p))
+    signal.signal(signal.SIGALRM, late)
     runner, start = Runner(options), time.monotonic()
     for path in paths[options.start :: options.step]:
         if time.monotonic() - start > options.seconds:
