@@ -10,6 +10,7 @@ from sassay.ptx.body import MAX_ERRORS, BodyParser, line_mark
 from sassay.ptx.cursor import Cursor
 from sassay.ptx.declarations import LINKAGES, attribute_list, merge_variable, parameters, same_signature, variables
 from sassay.ptx.instructions.checker import Checker
+from sassay.ptx.instructions.targets import compile_problem, target_problem
 from sassay.ptx.lexer import Source
 from sassay.ptx.scope import FunctionScope, Named
 
@@ -98,6 +99,7 @@ class _ModuleParser:
         if not cursor.accept(".target"):
             raise cursor.unexpected("'.target'")
         options = []
+        place = cursor.i
         while True:
             at = cursor.i
             word = cursor.name("a target")
@@ -111,6 +113,12 @@ class _ModuleParser:
                 break
         if not self.module.target:
             raise cursor.error("'.target' names no sm_NN")
+        problem = target_problem(self.module.target, self.module.version)
+        if problem:
+            raise cursor.error(problem, place)
+        problem = compile_problem(self.module.target, self.target) if self.target else ""
+        if problem:
+            raise cursor.error(problem, place)
         self.module.target_options = tuple(options)
         self.checker = Checker(self.module.version, self.module.target)
 

@@ -9,15 +9,15 @@ ROWS = table("""
 $MEM = b8,u8,s8,b16,u16,s16,b32,u32,s32,b64,u64,s64,f16,f32,f64,b128
 $SPACE = global,local,shared,shared::cta,shared::cluster,const,param,param::entry,param::func
 $CACHE = ca,cg,cs,lu,cv,wb,wt
-$HINT = l1?=L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate l2?=L2::evict_normal,L2::evict_first,L2::evict_last l2hint?=L2::cache_hint pre?=L2::64B,L2::128B,L2::256B
-$FLOORS = type=b128 : 8.3 sm_70+; space=shared::cluster : 7.8 sm_90+; scope=cluster : 7.8 sm_90+; l2 : 8.8 sm_100+; vec=v8 : 8.8 sm_100+; mmio : 8.2 sm_70+
+$HINT = l1?=L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate l2?=L2::evict_normal,L2::evict_first,L2::evict_last hint?=L2::cache_hint pre?=L2::64B,L2::128B,L2::256B
+$FLOORS = hint : 7.4 sm_80+; type=b128 : 8.3 sm_70+; space=shared::cluster : 7.8 sm_90+; scope=cluster : 7.8 sm_90+; l2 : 8.8 sm_100+; vec=v8 : 8.8 sm_100+; mmio : 8.2 sm_70+
 mov | type=b16,b32,b64,u16,u32,u64,s16,s32,s64,f32,f64,pred,b128,f16,f16x2,b8 | d=type m=type | type=b128 : 8.3 sm_70+ |
 mov.unpack | type=b16,b32,b64,b128 | V m=type | type=b128 : 8.3 sm_70+ |
 mov.vector | vec=v2,v4 type=b16,b32,b64,u16,u32,u64,s16,s32,s64,f16,f32,f64,b8,u8,s8 | any any | |
-ld | weak? order?=volatile,relaxed,acquire mmio? scope?=cta,cluster,gpu,sys space?=$SPACE cop?=$CACHE $HINT unified? proxy?=proxy::readonly vec?=v2,v4,v8 type=$MEM | _w=type@vec a s=b64? s=b32? | $FLOORS; proxy : 9.4 sm_90+ |
-ld.nc | order?=weak,volatile space=global cop?=$CACHE nc $HINT vec?=v2,v4,v8 type=$MEM | _w=type@vec a s=b64? | $FLOORS |
+ld | weak? order?=volatile,relaxed,acquire mmio? scope?=cta,cluster,gpu,sys space?=$SPACE cop?=$CACHE $HINT unified? proxy?=proxy::readonly vec?=v2,v4,v8 type=$MEM | _w=type@vec a s=u64?hint s=b32?unified | $FLOORS; proxy : 9.4 sm_90+ |
+ld.nc | order?=weak,volatile space=global cop?=$CACHE nc $HINT vec?=v2,v4,v8 type=$MEM | _w=type@vec a s=u64?hint | $FLOORS |
 ldu | space?=global vec?=v2,v4 type=$MEM | w=type@vec a | |
-st | weak? order?=volatile,relaxed,release mmio? scope?=cta,cluster,gpu,sys space?=$SPACE cop?=$CACHE $HINT vec?=v2,v4,v8 type=$MEM | a x=type@vec s=b64? s=b32? | $FLOORS |
+st | weak? order?=volatile,relaxed,release mmio? scope?=cta,cluster,gpu,sys space?=$SPACE cop?=$CACHE $HINT vec?=v2,v4,v8 type=$MEM | a x=type@vec s=u64?hint | $FLOORS |
 st.async | async weak? mbar?=mbarrier::complete_tx::bytes order?=mmio,release,relaxed scope?=cluster,gpu,sys space?=shared::cluster,shared::cta,global vec?=v2,v4 type=$MEM | a x=type@vec a? | 8.1 sm_90+; type=b128 : 9.2 sm_90+ |
 st.bulk | bulk weak? space?=shared::cta,shared,shared::cluster | a s=u64 s=u64 | 8.6 sm_100+ |
 prefetch | space?=global,local level=L1,L2,L1::32B,L2::evict_last,L2::evict_normal valid_addr? | a | |
@@ -27,7 +27,7 @@ applypriority | space?=global prio=L2::evict_normal | a i | 7.4 sm_80+ |
 applypriority.bulk | async bulk tensor? dim?=1d,2d,3d,4d,5d mode?=tile,im2col,im2col::w,im2col::w::128,tile::gather4 space?=global prio?=L2::evict_normal,L2::evict_last,L2::evict_first | B any? any? any? | 9.4 |
 discard | space?=global L2 | a i | 7.4 sm_80+ |
 createpolicy.fractional | fractional p1=L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged p2?=L2::evict_first,L2::evict_unchanged b64 | d=b64 s=f32? | 7.4 sm_80+ |
-createpolicy.range | range fabric? space?=global p1=L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged p2?=L2::evict_first,L2::evict_unchanged b64 | d=b64 a s=b32 s=b32 | 7.4 sm_80+ |
+createpolicy.range | range fabric? space?=global p1=L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged p2?=L2::evict_first,L2::evict_unchanged b64 | d=u64 a s=u32 s=u32 | 7.4 sm_80+ |
 createpolicy.cvt | cvt L2 b64 | d=b64 s=b64 | 7.4 sm_80+ |
 isspacep | space=const,global,local,shared,shared::cta,shared::cluster,param,param::entry | q s=b64 | space=shared::cluster : 7.8 sm_90+ |
 isspacep.32 | space=const,global,local,shared,shared::cta,shared::cluster,param,param::entry | q s=b32 | |

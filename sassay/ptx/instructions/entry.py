@@ -5,11 +5,12 @@ A row of a chapter is `(name, modifiers, operands, needs, rules)`, all short tex
 - modifiers: `*` (any: forms whose spelling ptxas 13.5 did not let us find), `sat?` (optional word), `approx` (required word),
   `type=u32,s32` (one of), `rnd?=rn,rz` (optional). ptxas takes modifiers in any
   order as long as those that can fill several slots come in the order of the slots (measured: `add.s32.sat`), and so does `bind`.
-- operands: `kind=type`, `?` at the end for optional ones. Kinds: d register written; w same, may be wider than the type; s register or
-  immediate read; x same, may be wider; r register read; n as s, may be negated; m as s, or a symbol or special register; i integer immediate; p predicate read, may be
-  negated; q predicate written, perhaps a pair; D register written, perhaps with a predicate after `|`; a address; B composite address or
-  address; V registers in braces or one register; l label; c texture or sampler by name or handle; any. A leading `_` allows the sink.
-  The type is a PTX type, the name of a slot, or `2*slot` (twice as wide); `@vec` asks for the number of elements that slot names.
+- operands: `kind=type`, `?` at the end for optional ones, `?slot` for those that stand when the slot is filled. Kinds: d register
+  written; w same, may be wider than the type; s register or immediate read; x same, may be wider; r register read; n as s, may be
+  negated; m as s, or a symbol or special register; i integer immediate; p predicate read, may be negated; q predicate written, perhaps a
+  pair; D register written, perhaps with a predicate after `|`; a address; B composite address or address; V registers in braces or one
+  register; l label; c texture or sampler by name or handle; any. A leading `_` allows the sink. The type is a PTX type, the name of a
+  slot, or `2*slot` (twice as wide); `@vec` asks for the number of elements that slot names.
 - needs: `8.6 sm_100+` floors separated by `;`, each perhaps after `condition :`. A target is `sm_90+` (that and newer), `sm_90a`, `sm_100f` (family).
 - rules: `condition > condition`; a condition is slots joined by `&`: `sat`, `-sat`, `type=u32,s32`.
 
@@ -23,6 +24,7 @@ import re
 from dataclasses import dataclass
 
 from sassay.ptx.ast import TYPE_BITS
+from sassay.ptx.instructions.targets import FAMILIES, number
 
 Signature = str | tuple["Signature", ...]
 Row = tuple[str, str, str, str, str]
@@ -34,11 +36,12 @@ _REGISTERS = {
     1: {"pred"}, 8: {"b8", "u8", "s8"}, 16: {"b16", "u16", "s16", "f16"}, 32: {"b32", "u32", "s32", "f32", "f16x2"},
     64: {"b64", "u64", "s64", "f64"}, 128: {"b128"},
 }  # fmt: skip
+_FLOATS = {"F": frozenset({"f32", "f64", "b32", "tf32", ""}), "D": frozenset({"f32", "f64", "b64", ""})}
+_NO_INTEGERS = frozenset({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"})
 _COUNTS = {"v2": 2, "v4": 4, "v8": 8}
 _TWICE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64", "u8": "u16", "s8": "s16", "b64": "b128"}
 _SPACES = frozenset({"global", "shared", "local", "const", "param"})
 _SPACED = frozenset({"ld", "st", "atom", "red"})
-_FAMILIES = {"sm_100f": (100, 103, 107), "sm_103f": (103, 107), "sm_107f": (107,), "sm_110f": (110,), "sm_120f": (120, 121), "sm_121f": (121,)}
 
 
 def _accepting(type_: str) -> frozenset[str]:
@@ -73,11 +76,11 @@ def takes(type_: str, register: str, wide: bool) -> bool:
 
 def runs_on(target: str, wanted: str) -> bool:
     """Whether a `.target` fulfils one alternative of a floor."""
-    number = int(target[3:].rstrip("af"))
+    chip = number(target)
     if wanted.endswith("+"):
-        return number >= int(wanted[3:-1])
+        return chip >= int(wanted[3:-1])
     if wanted.endswith("f"):
-        return target[-1] in "af" and number in _FAMILIES.get(wanted, ())
+        return target[-1] in "af" and chip in FAMILIES.get(wanted, ())
     return target == wanted
 
 
@@ -95,6 +98,7 @@ class Operand:
     count: str
     optional: bool
     sink: bool
+    condition: str  # slot that must be filled for the operand to stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +155,17 @@ class Entry:
 
     def fit(self, values: dict[str, str], operands: tuple[Signature, ...]) -> Problem | None:
         """Hold operands against the entry."""
-        least = sum(not operand.optional for operand in self.operands)
-        if not least <= len(operands) <= len(self.operands):
-            wanted = str(least) if least == len(self.operands) else f"{least} to {len(self.operands)}"
+        wanting = [operand for operand in self.operands if not operand.condition or operand.condition in values]
+        least = sum(not operand.optional for operand in wanting)
+        if not least <= len(operands) <= len(wanting):
+            wanted = str(least) if least == len(wanting) else f"{least} to {len(wanting)}"
             return Problem(60, "operand count", f"expected {wanted} operands, found {len(operands)}")
-        skip = len(self.operands) - len(operands)
+        skip = len(wanting) - len(operands)
         place = 0
-        for at, operand in enumerate(self.operands):
+        for at, operand in enumerate(wanting):
             if skip and operand.optional:
                 rest = len(operands) - place
-                if rest <= sum(not later.optional for later in self.operands[at + 1 :]):
+                if rest <= sum(not later.optional for later in wanting[at + 1 :]):
                     skip -= 1
                     continue
             if place == len(operands):
@@ -239,10 +244,11 @@ def _slot(text: str) -> Slot:
 
 
 def _operand(text: str) -> Operand:
-    optional, sink = text.endswith("?"), text[0] == "_"
-    kind, _, type_ = text.rstrip("?").lstrip("_").partition("=")
+    text, mark, condition = text.partition("?")
+    optional, sink = bool(mark) and not condition, text[0] == "_"
+    kind, _, type_ = text.lstrip("_").partition("=")
     type_, _, count = type_.partition("@")
-    return Operand(kind, type_, count, optional, sink)
+    return Operand(kind, type_, count, optional, sink, condition)
 
 
 def _need(text: str) -> Need:
@@ -292,11 +298,11 @@ def _match_scalar(kind: str, type_: str, found: str) -> str:
         plain = found.lstrip("!")
         return "" if plain == "pred" or (kind == "p" and found == "i") else "type mismatch"
     if found == "i":
-        return "" if kind in "sxmi" and type_ not in ("f32", "f64") else "operand kind" if kind not in "sxm" else "type mismatch"
+        return "" if kind in "sxmi" and type_ not in _NO_INTEGERS else "operand kind" if kind not in "sxm" else "type mismatch"
     if kind == "i":
         return "operand kind"
     if found in ("F", "D"):
-        return "" if kind in "sxm" and (type_[:1] in "fb" or type_ == "tf32") else "type mismatch"
+        return "" if kind in "sxm" and type_ in _FLOATS[found] else "type mismatch"
     if found[0] in "&S":
         return "" if kind == "m" else "operand kind"
     if found[0] == "!":
@@ -339,7 +345,8 @@ def _elements(type_: str, elements: tuple[Signature, ...], wide: bool) -> str:
 
 
 _KINDS = {
-    "d": "a register", "w": "a register", "s": "a register or constant", "n": "a register or constant", "x": "a register or constant", "r": "a register", "i": "an integer constant",
+    "d": "a register", "w": "a register", "s": "a register or constant", "n": "a register or constant", "x": "a register or constant",
+    "r": "a register", "i": "an integer constant",
     "m": "a register, constant, symbol or special register", "p": "a predicate", "q": "a predicate register", "D": "a register", "a": "an address",
     "B": "an address", "V": "registers in braces", "l": "a label", "c": "a texture, surface or sampler", "any": "an operand",
 }  # fmt: skip

@@ -10,7 +10,7 @@ _ARITHMETIC = "\n".join(
 {op}.f32 | rnd?=rn,rz,rm,rp ftz? sat? type=f32 | d=type {src} | |
 {op}.f64 | rnd?=rn,rz,rm,rp type=f64 | d=type {src} | |
 {op}.f32x2 | rnd?=rn,rz,rm,rp ftz? type=f32x2 | d=type {src} | 8.6 sm_100+ |
-{op}.f16 | rnd?=rn ftz? sat? type=f16,f16x2 {relu} | d=type {src} | relu : 7.0 sm_80+ |
+{op}.f16 | rnd?=rn ftz? sat? type=f16,f16x2 {relu} | d=type {src} | relu : 7.0 sm_80+; oob : 8.1 sm_90+ | relu > -sat
 {op}.bf16 | rnd?=rn type=bf16,bf16x2 {relu} | d=type {src} | {bf} |
 {op}.fp8 | rnd?=rn,rz ftz? sat? dtype=f16x2,bf16x2,f32x2,e4m3x4,e5m2x4,e2m3x4,e3m2x4,e2m1x4,ue8m0x4 atype=e4m3x4,e5m2x4,e2m3x4,e3m2x4,e2m1x4,f16x2,bf16x2 | any any any any? | 9.4 |
 """
@@ -52,11 +52,11 @@ cos | approx ftz? 2pi? f32 | d=f32 s=f32 | 2pi : 9.5 sm_75+ | 2pi > ftz
 lg2 | approx ftz? f32 | d=f32 s=f32 | |
 ex2 | approx ftz? type=f32,f16,f16x2,bf16,bf16x2 | d=type s=type | type=f16,f16x2 : 7.0 sm_75+; type=bf16,bf16x2 : 7.8 sm_90+ |
 tanh | approx type=f32,f16,f16x2,bf16,bf16x2 | d=type s=type | 7.0 sm_75+; type=bf16,bf16x2 : 7.8 sm_90+ |
-set | cmp=$CMP bool?=and,or,xor ftz? dtype=u32,s32,f32 stype=$ANY | d=dtype s=stype s=stype p? | |
-set.half | cmp=$CMP bool?=and,or,xor ftz? dtype=u16,s16,u32,s32,f16,bf16,f16x2,bf16x2 stype=f16,bf16,f16x2,bf16x2 | d=dtype s=stype s=stype p? | |
+set | cmp=$CMP bool?=and,or,xor ftz? dtype=u32,s32,f32 stype=$ANY | d=dtype s=stype s=stype p?bool | |
+set.half | cmp=$CMP bool?=and,or,xor ftz? dtype=u16,s16,u32,s32,f16,bf16,f16x2,bf16x2 stype=f16,bf16,f16x2,bf16x2 | d=dtype s=stype s=stype p?bool | |
 set.packed | cmp=$CMP bool?=and,or,xor dtype=u16x2,s16x2,u8x4,s8x4,f16x2,bf16x2 stype=u16x2,s16x2,u8x4,s8x4 | any any any any? | 9.4 |
-setp | cmp=$CMP bool?=and,or,xor ftz? type=$ANY | q s=type s=type p? | | bool > cmp
-setp.half | cmp=$CMP bool?=and,or,xor ftz? type=f16,f16x2,bf16,bf16x2 | q s=type s=type p? | type=bf16,bf16x2 : 7.8 sm_90+ |
+setp | cmp=$CMP bool?=and,or,xor ftz? type=$ANY | q s=type s=type p?bool | | bool > cmp
+setp.half | cmp=$CMP bool?=and,or,xor ftz? type=f16,f16x2,bf16,bf16x2 | q s=type s=type p?bool | type=bf16,bf16x2 : 7.8 sm_90+ |
 selp | type=$ANY,f16,f16x2,bf16,bf16x2,b128 | d=type s=type s=type p | |
 slct | ftz? dtype=$ANY ctype=s32,f32 | d=dtype s=dtype s=dtype s=ctype | |
 """

@@ -47,33 +47,41 @@ bfe | type=$W64 | d=type s=type s=u32 s=u32 | |
 bfi | type=b32,b64 | d=type s=type s=type s=u32 s=u32 | |
 szext | mode=clamp,wrap type=$W32 | d=type s=type s=u32 | 7.6 sm_70+ |
 bmsk | mode=clamp,wrap b32 | d=b32 s=u32 s=u32 | 7.6 sm_70+ |
-dp4a | a=$W32 b=$W32 | d=b32 s=b32 s=b32 s=b32 | |
-dp2a | half=lo,hi a=$W32 b=$W32 | d=b32 s=b32 s=b32 s=b32 | |
+dp4a | a=$W32 b=$W32 | d=u32 s=u32 s=u32 s=u32 | |
+dp2a | half=lo,hi a=$W32 b=$W32 | d=u32 s=u32 s=u32 s=u32 | |
 $SEL = d=$V a=$V b=$V sat?
-$OPS = d=b32 s=b32 s=b32
-vadd | $SEL op2?=add,min,max | $OPS s=b32? | |
-vsub | $SEL op2?=add,min,max | $OPS s=b32? | |
-vabsdiff | $SEL op2?=add,min,max | $OPS s=b32? | |
-vmin | $SEL op2?=add,min,max | $OPS s=b32? | |
-vmax | $SEL op2?=add,min,max | $OPS s=b32? | |
-vshl | $SEL mode=clamp,wrap op2?=add,min,max | $OPS s=b32? | |
-vshr | $SEL mode=clamp,wrap op2?=add,min,max | $OPS s=b32? | |
-vmad | $SEL po? scale?=shr7,shr15 | d=b32 n=b32 n=b32 n=b32 | |
-vset | a=$V b=$V cmp=eq,ne,lt,le,gt,ge op2?=add,min,max | $OPS s=b32? | |
-vadd2 | $SEL add? | $OPS s=b32? | |
-vsub2 | $SEL add? | $OPS s=b32? | |
-vavrg2 | $SEL add? | $OPS s=b32? | |
-vabsdiff2 | $SEL add? | $OPS s=b32? | |
-vmin2 | $SEL add? | $OPS s=b32? | |
-vmax2 | $SEL add? | $OPS s=b32? | |
-vset2 | a=$V b=$V cmp=eq,ne,lt,le,gt,ge add? | $OPS s=b32? | |
-vadd4 | $SEL add? | $OPS s=b32? | |
-vsub4 | $SEL add? | $OPS s=b32? | |
-vavrg4 | $SEL add? | $OPS s=b32? | |
-vabsdiff4 | $SEL add? | $OPS s=b32? | |
-vmin4 | $SEL add? | $OPS s=b32? | |
-vmax4 | $SEL add? | $OPS s=b32? | |
-vset4 | a=$V b=$V cmp=eq,ne,lt,le,gt,ge add? | $OPS s=b32? | |
+$OPS = d=u32 s=u32 s=u32
+vadd | $SEL | $OPS s=u32? | |
+vadd.merge | $SEL op2=add,min,max | $OPS s=u32 | |
+vsub | $SEL | $OPS s=u32? | |
+vsub.merge | $SEL op2=add,min,max | $OPS s=u32 | |
+vabsdiff | $SEL | $OPS s=u32? | |
+vabsdiff.merge | $SEL op2=add,min,max | $OPS s=u32 | |
+vmin | $SEL | $OPS s=u32? | |
+vmin.merge | $SEL op2=add,min,max | $OPS s=u32 | |
+vmax | $SEL | $OPS s=u32? | |
+vmax.merge | $SEL op2=add,min,max | $OPS s=u32 | |
+vshl | $SEL mode=clamp,wrap | $OPS s=u32? | |
+vshl.merge | $SEL mode=clamp,wrap op2=add,min,max | $OPS s=u32 | |
+vshr | $SEL mode=clamp,wrap | $OPS s=u32? | |
+vshr.merge | $SEL mode=clamp,wrap op2=add,min,max | $OPS s=u32 | |
+vmad | $SEL po? scale?=shr7,shr15 | d=u32 n=u32 n=u32 n=u32 | |
+vset | a=$V b=$V cmp=eq,ne,lt,le,gt,ge | $OPS s=u32? | |
+vset.merge | a=$V b=$V cmp=eq,ne,lt,le,gt,ge op2=add,min,max | $OPS s=u32 | |
+vadd2 | $SEL add? | $OPS s=u32 | |
+vsub2 | $SEL add? | $OPS s=u32 | |
+vavrg2 | $SEL add? | $OPS s=u32 | |
+vabsdiff2 | $SEL add? | $OPS s=u32 | |
+vmin2 | $SEL add? | $OPS s=u32 | |
+vmax2 | $SEL add? | $OPS s=u32 | |
+vset2 | a=$V b=$V cmp=eq,ne,lt,le,gt,ge add? | $OPS s=u32 | |
+vadd4 | $SEL add? | $OPS s=u32 | |
+vsub4 | $SEL add? | $OPS s=u32 | |
+vavrg4 | $SEL add? | $OPS s=u32 | |
+vabsdiff4 | $SEL add? | $OPS s=u32 | |
+vmin4 | $SEL add? | $OPS s=u32 | |
+vmax4 | $SEL add? | $OPS s=u32 | |
+vset4 | a=$V b=$V cmp=eq,ne,lt,le,gt,ge add? | $OPS s=u32 | |
 and | type=pred,b16,b32,b64 | d=type s=type s=type | |
 or | type=pred,b16,b32,b64 | d=type s=type s=type | |
 xor | type=pred,b16,b32,b64 | d=type s=type s=type | |

@@ -39,9 +39,9 @@ fence.mbarrier | mbarrier_init sem=release scope=cluster | | 8.0 sm_90+ |
 fence.proxy | proxy kind=alias,async,async::generic,async::generic_fabric,generic_fabric space?=global,shared::cta,shared::cluster sem?=acquire,release restrict?=sync_restrict::shared::cluster,sync_restrict::shared::cta,sync_restrict::reads scope?=$SCOPE | | kind=alias : 7.5 sm_70+; kind=async,async::generic : 8.0 sm_90+ |
 fence.tensormap | proxy kind=tensormap::generic,async::generic,async::generic_fabric sem=acquire,release scope=$SCOPE | a? i? | 8.3 sm_90+ |
 fence.proxy.other | proxy rest=tensormap::generic,tensormap | a? i? | 8.3 sm_90+ |
-atom | async? sem?=$SEM noftz? scope?=$SCOPE space?=$ASPACE op=and,or,xor,exch,add,inc,dec,min,max noftz? hint?=L2::cache_hint vec?=v2,v4,v8 type=b32,b64,b128,u32,u64,s32,s64,f32,f64,f16,f16x2,bf16,bf16x2 | _d=type@vec a s=type@vec s=b64? | $AFLOOR | op=and,or,xor > type=b32,b64; op=inc,dec > type=u32
-atom.cas | sem?=$SEM scope?=$SCOPE space?=$ASPACE op=cas hint?=L2::cache_hint type=b16,b32,b64,b128,u32,u64,s32,s64 | _d=type a s=type s=type s=b64? | $AFLOOR |
-red | sem?=relaxed,release noftz? scope?=$SCOPE space?=$ASPACE op=and,or,xor,add,inc,dec,min,max noftz? hint?=L2::cache_hint vec?=v2,v4,v8 type=b32,b64,u32,u64,s32,s64,f32,f64,f16,f16x2,bf16,bf16x2 | a s=type@vec s=b64? | $AFLOOR | op=and,or,xor > type=b32,b64; op=inc,dec > type=u32
+atom | async? sem?=$SEM noftz? scope?=$SCOPE space?=$ASPACE op=and,or,xor,exch,add,inc,dec,min,max noftz? hint?=L2::cache_hint vec?=v2,v4,v8 type=b32,b64,b128,u32,u64,s32,s64,f32,f64,f16,f16x2,bf16,bf16x2 | _d=type@vec a s=type@vec s=u64?hint | $AFLOOR | op=and,or,xor > type=b32,b64; op=inc,dec > type=u32
+atom.cas | sem?=$SEM scope?=$SCOPE space?=$ASPACE op=cas hint?=L2::cache_hint type=b16,b32,b64,b128,u32,u64,s32,s64 | _d=type a s=type s=type s=u64?hint | $AFLOOR |
+red | sem?=relaxed,release noftz? scope?=$SCOPE space?=$ASPACE op=and,or,xor,add,inc,dec,min,max noftz? hint?=L2::cache_hint vec?=v2,v4,v8 type=b32,b64,u32,u64,s32,s64,f32,f64,f16,f16x2,bf16,bf16x2 | a s=type@vec s=u64?hint | $AFLOOR | op=and,or,xor > type=b32,b64; op=inc,dec > type=u32
 red.async | async order?=mmio,release,relaxed mbar?=mbarrier::complete_tx::bytes scope?=$SCOPE space?=shared::cluster,shared::cta,global op=inc,dec,min,max,add,and,or,xor type=u32,s32,u64,s64,b32,b64 | a s=type a? | 8.1 sm_90+ |
 vote | sync mode=all,any,uni pred | q p s=b32 | |
 vote.ballot | sync mode=ballot b32 | d=b32 p s=b32 | |

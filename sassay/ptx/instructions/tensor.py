@@ -8,9 +8,9 @@ from sassay.ptx.instructions.entry import table
 ROWS = table("""
 $L2 = L2::64B,L2::128B,L2::256B
 $RED = and,or,xor,add,inc,dec,min,max
-cp.async | async cop=ca,cg space=shared,shared::cta global l2hint?=L2::cache_hint pre?=$L2 | a a i s=u32? s=b64? | 7.0 sm_80+ |
+cp.async | async cop=ca,cg space=shared,shared::cta global l2hint?=L2::cache_hint pre?=$L2 | a a i s=u32? s=u64?l2hint | 7.0 sm_80+ |
 cp.async.hint | async cop=ca,cg space=shared,shared::cta global l2hint=L2::cache_hint pre?=$L2 | a a i s=b64 | 7.4 sm_80+ |
-cp.async.ignore | async cop=ca,cg space=shared,shared::cta global l2hint?=L2::cache_hint pre?=$L2 | a a i p s=b64? | 7.0 sm_80+ |
+cp.async.ignore | async cop=ca,cg space=shared,shared::cta global l2hint?=L2::cache_hint pre?=$L2 | a a i p s=u64?l2hint | 7.0 sm_80+ |
 cp.async.group | async op=commit_group,wait_all | | 7.0 sm_80+ |
 cp.async.wait | async wait_group | i | 7.0 sm_80+ |
 cp.async.mbarrier | async mbarrier arrive noinc? space?=shared,shared::cta b64 | a | 7.0 sm_80+ |
@@ -18,11 +18,11 @@ $BSPACE = shared::cluster,shared::cta,global
 $BULK = sem?=relaxed,weak scope?=sys,gpu,cluster,cta dst=$BSPACE src=$BSPACE done=mbarrier::complete_tx::bytes,bulk_group mc?=multicast::cluster,multicast::32b l2hint?=L2::cache_hint mask?=cp_mask oob?=ignore_oob type?=b128
 cp.async.bulk | async bulk $BULK | a a s=u32 any? any? any? any? any? | 8.0 sm_90+; oob : 9.2 sm_90+; mask : 8.6 sm_100+; sem : 9.3 |
 cp.reduce.async.bulk | reduce async bulk dst=$BSPACE src=$BSPACE done=mbarrier::complete_tx::bytes,bulk_group l2hint?=L2::cache_hint op=$RED noftz? type=f16,bf16,b32,u32,s32,b64,u64,s64,f32,f64 | a a s=u32 any? any? | 8.0 sm_90+ |
-cp.async.bulk.prefetch | async bulk prefetch L2 global l2hint?=L2::cache_hint | a s=u32 s=b64? | 8.0 sm_90+ |
+cp.async.bulk.prefetch | async bulk prefetch L2 global l2hint?=L2::cache_hint | a s=u32 s=u64?l2hint | 8.0 sm_90+ |
 $MODE = tile,tile::gather4,tile::scatter4,im2col,im2col::w,im2col::w::128,im2col_no_offs,im2col_no_offs::w
 $DIM = 1d,2d,3d,4d,5d
 cp.async.bulk.tensor | async bulk tensor dim=$DIM dst=$BSPACE src=$BSPACE mode?=$MODE done=mbarrier::complete_tx::bytes,bulk_group mc?=multicast::cluster,multicast::32b cta?=cta_group::1,cta_group::2 l2hint?=L2::cache_hint override?=override::dim,override::stride | B B any? any? any? any? any? | 8.0 sm_90+; cta : 8.6 sm_100f sm_103f sm_107f sm_110f; mode=tile::gather4,tile::scatter4,im2col::w,im2col::w::128 : 8.6 sm_100+ |
-cp.reduce.async.bulk.tensor | reduce async bulk tensor dim=$DIM dst=global src=shared::cta op=$RED mode?=$MODE done=bulk_group l2hint?=L2::cache_hint | B B s=b64? | 8.0 sm_90+ |
+cp.reduce.async.bulk.tensor | reduce async bulk tensor dim=$DIM dst=global src=shared::cta op=$RED mode?=$MODE done=bulk_group l2hint?=L2::cache_hint | B B s=u64?l2hint | 8.0 sm_90+ |
 cp.async.bulk.prefetch.tensor | async bulk prefetch tensor dim=$DIM L2 src=global mode?=$MODE l2hint?=L2::cache_hint | B any? any? | 8.0 sm_90+ |
 cp.async.bulk.commit | async bulk commit_group | | 8.0 sm_90+ |
 cp.async.bulk.wait | async bulk wait_group read? restrict?=sync_restrict::proxy::async | i | 8.0 sm_90+; restrict : 9.5 sm_90+ |
