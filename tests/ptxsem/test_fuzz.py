@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from fuzz import ENGINES, check, minimise, run
 from generate import Block, program
+from miscompiles import MISCOMPILED
 from support.oracle import needs_ptxas
 
 KINDS = {"int": ("int",), "float": ("int", "float"), "memory": ("int", "memory"), "all": ("int", "float", "memory")}
@@ -26,6 +27,19 @@ def test_own_cubins(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_vendor_cubins(kind: str) -> None:
     assert not run(range(12), KINDS[kind], "sm_90a", VENDOR)
+
+
+@pytest.mark.parametrize("name", MISCOMPILED)
+def test_programs_that_ptxas_miscompiles(name: str) -> None:
+    seed, statements = MISCOMPILED[name]
+    assert all(not check(statements, engine, "sm_90a", seed) for engine in OWN)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", MISCOMPILED)
+def test_ptxas_still_miscompiles(name: str) -> None:
+    seed, statements = MISCOMPILED[name]
+    assert all(check(statements, engine, "sm_90a", seed) for engine in VENDOR)
 
 
 @pytest.mark.slow

@@ -269,7 +269,7 @@ def compile_instruction(instruction: Instruction, algebra: AnyAlgebra) -> Compil
 
 def _load() -> None:
     if not REGISTRY:
-        from sassay.ptx.semantics import convert, exchange, floating, integer, logic  # noqa: F401
+        from sassay.ptx.semantics import convert, exchange, floating, integer, logic, video  # noqa: F401
 
 
 def special_width(operand: SpecialOperand) -> int:

@@ -7,8 +7,8 @@ Lane arithmetic of `shfl` is the exchange's, described with the SASS operation (
 from __future__ import annotations
 
 from sassay.isa.semantics.algebra import Exchange
-from sassay.ptx.ast import PairOperand
-from sassay.ptx.semantics.compiled import Context, Value, Values, defines
+from sassay.ptx.ast import PairOperand, VectorOperand
+from sassay.ptx.semantics.compiled import Context, Getter, Value, Values, defines
 
 
 def _set_exchange(c: Context, op: Exchange, *sources: object) -> None:
@@ -65,9 +65,9 @@ def reduce(c: Context) -> None:
     kind = {"s32": "S32", "f32": "F32"}.get(c.type, "U32")
     if operation in ("add", "and", "or", "xor"):
         kind = "U32"
-    if "abs" in c.flags:
-        raise c.unsupported(".abs")
-    _set_exchange(c, Exchange("redux", (32,), (mode, kind, "NAN" if "NaN" in c.flags else "")), c.source(1, 32))
+    x, alg = c.source(1, 32), c.alg
+    magnitude: Getter = lambda v: alg.and_(x(v), alg.const(0x7FFFFFFF, 32), 32)  # noqa: E731
+    _set_exchange(c, Exchange("redux", (32,), (mode, kind, "NAN" if "NaN" in c.flags else "")), magnitude if "abs" in c.flags else x)
     c.result(c.shared_result(0), width=32, signed=False)
 
 
@@ -103,8 +103,6 @@ def matrix_product(c: Context) -> None:
     d, a, b, addend = c.types
     if d != addend:
         raise c.unsupported("different accumulator types")
-    from sassay.ptx.ast import VectorOperand
-
     operands = [o if isinstance(o, VectorOperand) else VectorOperand((o,)) for o in c.operands]
     unit = 64 if d == "f64" else 32
     sources = [c.leaf(e, unit) for o in operands[1:4] for e in o.elements]

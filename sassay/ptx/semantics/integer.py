@@ -406,6 +406,25 @@ def dot_product(c: Context) -> None:
     c.result(value, width=32, signed=False)
 
 
+@defines("clmad")
+def carry_less(c: Context) -> None:
+    """The lower or upper half of a product of polynomials over bits, exclusive-or a third operand."""
+    alg, w = c.alg, c.bits
+    x, y, z = c.source(1), c.source(2), c.source(3)
+    upper = "hi" in c.flags
+
+    def value(v: Values) -> object:
+        a, b, total = x(v), y(v), z(v)
+        none = alg.const(0, w)
+        for i in range(1 if upper else 0, w):
+            amount = alg.const(w - i if upper else i, w)
+            term = alg.lshr(a, amount, w) if upper else alg.shl(a, amount, w)
+            total = alg.xor(total, alg.ite(alg.extract(b, i, i, w), term, none, w), w)
+        return total
+
+    c.result(value, signed=False)
+
+
 @defines("fns")
 def find_nth_set(c: Context) -> None:
     """Position of the n-th set bit from `base` up (n > 0) or down (n < 0); n = 0 asks for bit `base` itself; all ones if none."""
