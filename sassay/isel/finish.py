@@ -253,7 +253,8 @@ def build_blocks(e: Emitter, order: list[Block], depth: dict[Block, int], conver
                 guard = e.pred(b.cond, when_false)
                 for node in nodes_of(side):
                     assert node.instruction.guard == ALWAYS, "an instruction of a predicated side has a guard of its own"
-                    node.instruction = replace(node.instruction, guard=guard)
+                    if not node.instruction.opcode.startswith(("LDCU", "ULDC", "S2UR")):  # takes no guard of this file, and needs none
+                        node.instruction = replace(node.instruction, guard=guard)
                     out.nodes.append(node)
             go(e, b, out, converted[b].join, following, stubs)
             continue
