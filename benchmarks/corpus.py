@@ -4,6 +4,7 @@
 
 Reads `*.ptx` below the directory of SASSAY_CORPUS (../shared/corpus beside the repository by default) whose name ends in the chip. Arguments are
 made from the parameter list: what the code uses as an address becomes a buffer of random values, integers are plausible sizes, floats random.
+Values are compared with ptxas's code without contraction of products and sums (-fmad=false), which we do not do; counts with its default.
 A launch that fails in both cubins for the same reason is tried again with other arguments. Instructions executed are counted by warp.
 """
 
@@ -200,7 +201,7 @@ class Runner:
         f, chip = self.figures, self.options.chip
         f.files += 1
         text = path.read_text()
-        vendor = read(oracle.ptxas(text, chip))
+        vendor, plain = read(oracle.ptxas(text, chip)), read(oracle.ptxas(text, chip, "-fmad=false"))
         try:
             module = parse(text, path.name, target=chip)
             result = compile_module(module, chip)
@@ -219,7 +220,7 @@ class Runner:
         for function in module.functions:
             if function.is_entry and function.body is not None and self.options.kernel in function.name:
                 f.kernels += 1
-                self.kernel(f"{path.parent.name}/{path.name}:{function.name[:60]}", function, ours, vendor, text)
+                self.kernel(f"{path.parent.name}/{path.name}:{function.name[:60]}", function, ours, vendor, plain, text)
 
     def launch(self, program: Any, grid: Any, block: Any, args: list[Any], shared: int) -> tuple[int, str, str]:
         """(warp instructions, what went wrong without its numbers, the whole message) of one launch."""
@@ -234,13 +235,14 @@ class Runner:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def kernel(self, title: str, function: ptx.Function, ours: Cubin, vendor: Cubin, text: str) -> None:
+    def kernel(self, title: str, function: ptx.Function, ours: Cubin, vendor: Cubin, plain: Cubin, text: str) -> None:
         f, name = self.figures, function.name
         mine, theirs = ours.kernel(name), vendor.kernel(name)
-        f.ratios["static"][title] = instructions(ours, name) / instructions(vendor, name)
         f.ratios["registers"][title] = mine.registers / theirs.registers
         try:
-            programs = [load_program(vendor, name), load_program(ours, name)]
+            f.ratios["static"][title] = instructions(ours, name) / instructions(vendor, name)
+            programs = [load_program(plain, name), load_program(ours, name)]
+            fused = None if plain.kernel(name).code == theirs.code else load_program(vendor, name)
         except SassayError as error:
             f.unlaunched[reason(error)].append(title)
             return
@@ -266,6 +268,8 @@ class Runner:
                     return
                 continue
             done += 1
+            if fused is not None:
+                executed[0] = self.launch(fused, grid, block, copied(args), shared)[0] or executed[0]
             counts = [counts[0] + executed[0], counts[1] + executed[1]]
             wrong = []
             for i, (x, y) in enumerate(zip(arrays(both[0]), arrays(both[1]), strict=True)):
