@@ -167,9 +167,9 @@ def render(rows: list[Row], tool: str | None) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("emulator", "hazards", "proof", "seconds"):
         table.add_column(name, no_wrap=True, justify="right" if name in ("hazards", "seconds") else "left")
-    last = ""
+    last, several = "", len({row.chip for row in rows}) > 1
     for row in rows:
-        if last and row.kernel != last:
+        if last and row.kernel != last and several:
             table.add_section()
         shown = row.kernel if row.kernel != last else ""
         last = row.kernel
