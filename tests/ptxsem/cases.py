@@ -651,6 +651,9 @@ def conversions() -> list[Case]:
         out += make(
             f"cvt.{to}.{source} %d, %a;", to, source, [(x,) for x in p[:12]], lambda a, s=source, to=to: encode(number(a, s), to), "cvt: exact"
         )
+    p = PATTERNS["f16"]
+    out += make("cvt.ftz.f32.f16 %d, %a;", "f32", "f16", [(p[TINY],), (p[SUB],)], lambda a: encode(number(a, "f16"), "f32"), "cvt: .ftz is for f32")
+    out += make("cvt.rn.ftz.f32.f64 %d, %a;", "f32", "f64", [(0x3690000000000000,)], lambda a: 0, "cvt: .ftz flushes an f32 result")
     for mode in ("rn", "rz", "rm", "rp"):
 
         def whole(a: int, m: str = mode) -> int:

@@ -83,7 +83,8 @@ def _float_to_float(c: Context, to: str, source: str) -> None:
     alg = c.alg
     x = c.source(1, TYPE_BITS[source], float_format=source)
     integral = c.pick(*_INTEGRAL)
-    modes: dict[str, Any] = {"ftz": "ftz" in c.flags, "saturate": "sat" in c.flags, "relu": "relu" in c.flags, "finite": "satfinite" in c.flags}
+    ftz = "ftz" in c.flags and source != "f16"  # only f32 subnormals are flushed; halves never become any
+    modes: dict[str, Any] = {"ftz": ftz, "saturate": "sat" in c.flags, "relu": "relu" in c.flags, "finite": "satfinite" in c.flags}
     if integral:
         rounded = alg.float_op(FloatOp("round", source, _INTEGRAL[integral], ftz=modes["ftz"]))
         value: Getter = lambda v: rounded(x(v))  # noqa: E731
@@ -95,6 +96,10 @@ def _float_to_float(c: Context, to: str, source: str) -> None:
         return
     if to == source and not any(modes.values()):
         c.result(x, width=TYPE_BITS[to], signed=False)
+        return
+    if (to, source) == ("f32", "bf16") and not any(modes.values()):
+        # A plain shift, NaNs included: what ptxas 13.5 emits; the ISA leaves the NaN open.
+        c.result(lambda v: alg.concat(x(v), alg.const(0, 16), 16, 16), width=32, signed=False)
         return
     operation = alg.float_op(FloatOp("convert", to, _float_rounding(c), source=source, **modes))
     c.result(lambda v: operation(x(v)), width=TYPE_BITS[to], signed=False)

@@ -206,11 +206,11 @@ def _approximate_divide(c: Context) -> None:
     small, large = _magnitude_below(c, TINY), _magnitude_above(c, HUGE)
 
     def function(a: object, b: object) -> object:
+        tiny = small(b)
         if "full" in c.flags:
             big = large(b)
             a, b = (alg.ite(big, multiply(x, alg.const(QUARTER, 32)), x, 32) for x in (a, b))
         if not ftz:
-            tiny = small(b)
             a, b = (alg.ite(tiny, multiply(x, alg.const(TWO_24, 32)), x, 32) for x in (a, b))
         return multiply(a, reciprocal(b))
 
@@ -227,6 +227,9 @@ def reciprocal_and_root(c: Context) -> None:
             apply_lanes(c, lambda x: divide_(one, x), 1)
         else:
             apply_lanes(c, alg.float_op(FloatOp("sqrt", c.type, rounding(c), ftz=ftz)), 1)
+        return
+    if c.type == "f64" and not ftz:
+        _refined_root(c)
         return
     if c.type == "f64":
         _upper_half(c, {"rcp": "RCP64H", "rsqrt": "RSQ64H"}[opcode])
@@ -255,6 +258,33 @@ def _upper_half(c: Context, name: str) -> None:
     call = hardware(c, name)
     x = c.source(1)
     c.result(lambda v: alg.concat(call(alg.extract(x(v), 63, 32, 64)), alg.const(0, 32), 32, 32))
+
+
+def _refined_root(c: Context) -> None:
+    """rsqrt.approx.f64: the approximation y and one third-order step, y + y e (1/2 + 3/8 e) with e = 1 - x y y; subnormals are scaled first.
+
+    The steps are those of ptxas 13.5's code.
+    """
+    if c.instruction.opcode != "rsqrt":
+        raise c.unsupported(".approx.f64 without .ftz")
+    alg, x = c.alg, c.source(1)
+    call = hardware(c, "RSQ64H")
+    multiply, fma, less = (c.alg.float_op(FloatOp(n, "f64", relation="LT" if n == "compare" else "")) for n in ("mul", "fma", "compare"))
+    one, half, three_eighths = (alg.const(n, 64) for n in (0x3FF0000000000000, 0x3FE0000000000000, 0x3FD8000000000000))
+    zero, least, infinity = alg.const(0, 64), alg.const(1 << 52, 64), alg.const(0x7FF0000000000000, 64)
+
+    def value(v: Values) -> object:
+        number = x(v)
+        small = less(number, least)
+        scaled = alg.ite(small, multiply(number, alg.const(0x4350000000000000, 64)), number, 64)
+        start = alg.concat(call(alg.extract(scaled, 63, 32, 64)), alg.const(0, 32), 32, 32)
+        error = fma(scaled, alg.xor(multiply(start, start), alg.const(1 << 63, 64), 64), one)
+        root = fma(fma(error, three_eighths, half), multiply(start, error), start)
+        root = alg.ite(small, multiply(root, alg.const(0x41A0000000000000, 64)), root, 64)
+        ordinary = alg.and_(less(zero, number), less(number, infinity), 1)
+        return alg.ite(ordinary, root, start, 64)
+
+    c.result(value)
 
 
 @defines("ex2", "lg2", "sin", "cos", "tanh")
