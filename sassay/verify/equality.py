@@ -209,7 +209,8 @@ def sweep(terms: Terms, a: Term, b: Term, budget: Budget) -> tuple[Term, Term] |
         new = term if args == term.args else rebuild(terms, term, args)
         signature = (term.width, *(run[term] for run in runs))
         leader = classes.get(signature)
-        if leader is not None and leader is not new and not budget.exhausted and term.width > 1:
+        mixed = term.width > 1 or len(set(signature[1:])) > 1
+        if leader is not None and leader is not new and not budget.exhausted and mixed:
             if _merges(terms, leader, new, budget):
                 new = leader
         classes.setdefault(signature, new)

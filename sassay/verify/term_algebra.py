@@ -6,7 +6,8 @@ checked against the concrete interpreter in the tests:
 
 - a - b is a + (-b); addition, multiplication, minimum, maximum and equality commute;
 - signs of factors are gathered on the first factor: (-a) * b = a * (-b), (-a) * (-b) = a * b, the same inside fma;
-- fma(a, 1, c) is a + c; a + (-0) as an argument of another operation is a (they differ on NaNs only, which all operations treat alike);
+- fma(a, 1, c) is a + c, and fma(0, k, c) with a finite constant k is c + 0 with the product's sign;
+- a + (-0) as an argument of another operation is a (they differ on NaNs only, which all operations treat alike);
 - saturating what an addition, product or multiply-add gave is that operation saturating;
 - comparisons are brought to LT, LE, EQ, NE and NUM or the negation of one.
 """
@@ -22,6 +23,7 @@ from sassay.isa.semantics.algebra import Exchange, FloatOp, Opaque, width_of
 from sassay.verify.terms import Term, Terms
 
 _ONE = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "f64": 0x3FF0000000000000}
+_INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000}
 _SWAPPED = {"GT": "LT", "GE": "LE", "GTU": "LTU", "GEU": "LEU"}
 _NEGATED = {"LEU": "GT", "LTU": "GE", "EQU": "NE", "NEU": "EQ", "NAN": "NUM"}
 
@@ -207,6 +209,11 @@ class TermAlgebra:
         if a.ident > b.ident:
             a, b = b, a
         negative = flip_a != flip_b
+        if op.name == "fma" and a.is_const and b.is_const and not (a.value and b.value) and op.rounding != "RM":
+            zero = self.terms.const(int(negative) << (a.width - 1), a.width)
+            finite = all((x.value << 1) & ((1 << x.width) - 1) < _INFINITY[op.format] << 1 for x in (a, b))
+            if finite:
+                return self._float(replace(op, name="add"), (zero, args[2]))
         if op.name == "fma":
             one = _ONE.get(op.format)
             for factor, other in ((a, b), (b, a)):
