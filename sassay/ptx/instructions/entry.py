@@ -44,17 +44,21 @@ _SPACES = frozenset({"global", "shared", "local", "const", "param"})
 _SPACED = frozenset({"ld", "st", "atom", "red"})
 
 
+def _bits(type_: str) -> int:
+    return 16 if type_ in ("s2f6x2", "ue5m3x2") else TYPE_BITS.get(type_, 32)
+
+
 def _accepting(type_: str) -> frozenset[str]:
     """Register types an operand of that type takes."""
     if type_ in _PACKED:
         return frozenset(_PACKED[type_])
-    bits = TYPE_BITS.get(type_, 32)
+    bits = _bits(type_)
     same = _REGISTERS.get(bits if bits >= 8 else 32, set())
     if type_ in ("f16", "f32", "f64"):
         return frozenset({type_, f"b{bits}"})
-    if type_[0] in "us":
+    if type_[0] in "us" and type_.isalnum() and "x" not in type_:
         return frozenset(name for name in same if name[0] != "f")
-    return frozenset(same)
+    return frozenset(same) if type_[0] == "b" or "16x" in type_ or "8x4" in type_ else frozenset({f"b{bits}"})
 
 
 _TAKES: dict[str, frozenset[str]] = {}
@@ -69,7 +73,7 @@ def takes(type_: str, register: str, wide: bool) -> bool:
         found = _TAKES[type_] = _accepting(type_)
     if register in found:
         return True
-    if not wide or register == "pred" or TYPE_BITS[register] <= TYPE_BITS.get(type_, 32):
+    if not wide or register == "pred" or TYPE_BITS[register] <= _bits(type_):
         return False
     return register[0] == "b" or type_[0] == "b" or (type_[0] in "us" and register[0] in "us")
 
@@ -283,6 +287,8 @@ def match(operand: Operand, type_: str, count: int, found: Signature) -> str:
         return "" if found in ("L", "&") else "operand kind"
     if count and found[-2:] != f"v{count}":
         return "operand kind"
+    if kind == "v":
+        return "operand kind"
     if kind == "c":
         return "" if found == "&" or found == "b64" or found == "u64" else "operand kind"
     first = found[0]
@@ -323,10 +329,10 @@ def _match_tuple(operand: Operand, type_: str, count: int, found: tuple[Signatur
         return "" if first and second else "type mismatch"
     if found[0] == "[]":
         return "" if kind == "B" else "operand kind"
-    if kind not in "Vdwsxrm" or found[0] != "{}":
+    if kind not in "vVdwsxrm" or found[0] != "{}":
         return "operand kind"
     elements = found[1:]
-    if kind == "V" or kind == "m":
+    if kind in "Vvm":
         return _elements(type_ if kind == "V" else "", elements, False)
     if len(elements) != (count or 1):
         return "operand kind"
@@ -348,7 +354,8 @@ _KINDS = {
     "d": "a register", "w": "a register", "s": "a register or constant", "n": "a register or constant", "x": "a register or constant",
     "r": "a register", "i": "an integer constant",
     "m": "a register, constant, symbol or special register", "p": "a predicate", "q": "a predicate register", "D": "a register", "a": "an address",
-    "B": "an address", "V": "registers in braces", "l": "a label", "c": "a texture, surface or sampler", "any": "an operand",
+    "B": "an address", "V": "registers in braces", "v": "registers in braces", "l": "a label",
+    "c": "a texture, surface or sampler", "any": "an operand",
 }  # fmt: skip
 
 

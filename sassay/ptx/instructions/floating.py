@@ -53,7 +53,7 @@ lg2 | approx ftz? f32 | d=f32 s=f32 | |
 ex2 | approx ftz? type=f32,f16,f16x2,bf16,bf16x2 | d=type s=type | type=f16,f16x2 : 7.0 sm_75+; type=bf16,bf16x2 : 7.8 sm_90+ |
 tanh | approx type=f32,f16,f16x2,bf16,bf16x2 | d=type s=type | 7.0 sm_75+; type=bf16,bf16x2 : 7.8 sm_90+ |
 set | cmp=$CMP bool?=and,or,xor ftz? dtype=u32,s32,f32 stype=$ANY | d=dtype s=stype s=stype p?bool | |
-set.half | cmp=$CMP bool?=and,or,xor ftz? dtype=u16,s16,u32,s32,f16,bf16,f16x2,bf16x2 stype=f16,bf16,f16x2,bf16x2 | d=dtype s=stype s=stype p?bool | |
+set.half | cmp=$CMP bool?=and,or,xor ftz? dtype=u16,s16,u32,s32,f16,bf16,f16x2,bf16x2 stype=f16,bf16,f16x2,bf16x2 | d=dtype s=stype s=stype p?bool | stype=bf16,bf16x2 : 7.8 sm_90+ |
 set.packed | cmp=$CMP bool?=and,or,xor dtype=u16x2,s16x2,u8x4,s8x4,f16x2,bf16x2 stype=u16x2,s16x2,u8x4,s8x4 | any any any any? | 9.4 |
 setp | cmp=$CMP bool?=and,or,xor ftz? type=$ANY | q s=type s=type p?bool | | bool > cmp
 setp.half | cmp=$CMP bool?=and,or,xor ftz? type=f16,f16x2,bf16,bf16x2 | q s=type s=type p?bool | type=bf16,bf16x2 : 7.8 sm_90+ |
