@@ -316,6 +316,20 @@ def root64(b: Builder, x: Value, low: Value) -> Value:
     return dfma(b, dfma(b, g, g, x, "-"), h, g)
 
 
+def inverse_root64(b: Builder, x: Value) -> Value:
+    """1 / sqrt(x) by RSQ64H and one third-order step; subnormals are scaled by 2^54 first, zero, infinity, negative numbers and NaN take RSQ64H's."""
+    c = b.const
+    small = b.icmp64("LT", x, c(1 << 52, 2), True)
+    y = b.sel(small, dmul(b, x, c(0x4350000000000000, 2)), x)
+    start = b.pack(c(0), mufu(b, "RSQ64H", b.hi(y)))
+    e = dfma(b, dmul(b, start, start), y, c(F64_ONE, 2), "-")
+    p = dfma(b, e, c(0x3FD8000000000000, 2), c(0x3FE0000000000000, 2))
+    r = dfma(b, p, dmul(b, start, e), start)
+    r = b.sel(small, dmul(b, r, c(0x41A0000000000000, 2)), r)
+    ordinary = b.pand(b.icmp64("GT", x, c(0, 2), True), b.icmp64("LT", x, c(0x7FF0000000000000, 2), True))
+    return b.sel(ordinary, r, start)
+
+
 def sqrt64(lo: Lowering, x: Value) -> Value:
     b = lo.b
     low = b.iadd(b.hi(x), b.const(-0x3500000))

@@ -240,7 +240,9 @@ def lower_transcendental(lo: Lowering, s: ptx.Instruction) -> None:
     x = lo.src(s.operands[1], type_)
     ftz = "ftz" in s.modifiers
     if type_ == "f64":
-        if "approx" in s.modifiers:
+        if s.opcode == "rsqrt" and not ftz:
+            v = ft.inverse_root64(b, x)
+        elif "approx" in s.modifiers:
             v = b.pack(b.const(0), b.op("MUFU", [b.hi(x)], mods=({"rcp": "RCP64H", "rsqrt": "RSQ64H"}[s.opcode],)))
         elif "rn" in s.modifiers and s.opcode == "rcp":
             v = ft.reciprocal64(lo, x)

@@ -100,7 +100,8 @@ def lower_packed16(lo: Lowering, s: ptx.Instruction) -> None:
             halves.append(b.isub(parts[0], parts[1]))
         elif s.opcode in ("min", "max"):
             x, y = (widened(lo, p, one) for p in parts)
-            halves.append(b.minmax(x, y, is_signed(one), s.opcode == "max"))
+            least = b.minmax(x, y, is_signed(one), s.opcode == "max")
+            halves.append(b.minmax(least, b.const(0), True, True))
         elif s.opcode == "neg":
             halves.append(b.ineg(parts[0]))
         else:
