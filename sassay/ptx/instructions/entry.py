@@ -2,9 +2,9 @@
 
 A row of a chapter is `(name, modifiers, operands, needs, rules)`, all short texts:
 
-- modifiers: `*` (any: forms whose spelling ptxas 13.5 did not let us find), `sat?` (optional word), `approx` (required word),
-  `type=u32,s32` (one of), `rnd?=rn,rz` (optional). ptxas takes modifiers in any
-  order as long as those that can fill several slots come in the order of the slots (measured: `add.s32.sat`), and so does `bind`.
+- modifiers: `*` (any, perhaps after one of the words before it: forms whose spelling ptxas 13.5 did not let us find), `sat?` (optional
+  word), `approx` (required word), `type=u32,s32` (one of), `rnd?=rn,rz` (optional). ptxas takes modifiers in any order as long as those
+  that can fill several slots come in the order of the slots (measured: `add.s32.sat`), and so does `bind`.
 - operands: `kind=type`, `?` at the end for optional ones, `?slot` for those that stand when the slot is filled. Kinds: d register
   written; w same, may be wider than the type; s register or immediate read; x same, may be wider; r register read; n as s, may be
   negated; m as s, or a symbol or special register; i integer immediate; p predicate read, may be negated; q predicate written, perhaps a
@@ -128,8 +128,8 @@ class Entry:
 
     def __init__(self, row: Row) -> None:
         self.name = row[0]
-        self.open = row[1] == "*"
-        self.slots = () if self.open else tuple(_slot(word) for word in row[1].split())
+        self.open = row[1].endswith("*")
+        self.slots = tuple(_slot(word) for word in row[1].rstrip("*").split())
         self.operands = tuple(_operand(word) for word in row[2].split())
         self.needs = tuple(_need(text) for text in row[3].split(";") if text.strip())
         self.rules = tuple(tuple(part.strip() for part in text.split(">")) for text in row[4].split(";") if text.strip())
@@ -138,8 +138,11 @@ class Entry:
     def bind(self, modifiers: tuple[str, ...]) -> dict[str, str] | Problem:
         """Slot values, or the first modifier that has no place."""
         values: dict[str, str] = {}
-        if self.open:
+        if self.open and not self.slots:
             return values
+        if self.open:
+            first = modifiers[0] if modifiers else ""
+            return values if first in self.words else Problem(0, "unknown modifier", f"unknown modifier '.{first}'")
         for at, modifier in enumerate(modifiers):
             for slot in self.slots:
                 if modifier in slot.words and slot.name not in values:

@@ -78,5 +78,5 @@ multimem.st | st sem?=$MSEM scope?=$SCOPE space?=global vec?=v2,v4,v8 type=$MTYP
 multimem.red | red sem?=$MSEM scope?=$SCOPE space?=global op=min,max,add,and,or,xor vec?=v2,v4,v8 type=$MTYPE | a any | 8.1 sm_90+ |
 multimem.async | word=st,red async sem?=release,relaxed scope?=$SCOPE space?=global op?=min,max,add,and,or,xor,inc,dec vec?=v2,v4 type=$MTYPE,b128 | a any | 9.3 sm_100+ |
 multimem.bulk | cp reduce? async bulk mech?=bulk_group dst?=global src?=shared::cta,shared::cluster l2hint?=L2::cache_hint mask?=cp_mask op?=and,or,xor,add,inc,dec,min,max noftz? type?=f16,bf16,b32,u32,s32,b64,u64,s64,f32,f64 | a a s=u32 any? any? | 9.1 sm_90+ |
-fabric | * | any? any? any? any? any? any? any? any? | 9.3 sm_100+ |
+fabric | op=submit,wait,try_get,try_put,try_red,try_pullred,try_atom,get,put,red *| any? any? any? any? any? any? any? any? | 9.3 sm_100+ |
 """)

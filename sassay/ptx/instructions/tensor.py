@@ -28,7 +28,7 @@ cp.async.bulk.commit | async bulk commit_group | | 8.0 sm_90+ |
 cp.async.bulk.wait | async bulk wait_group read? restrict?=sync_restrict::proxy::async | i | 8.0 sm_90+; restrict : 9.5 sm_90+ |
 tensormap.replace | replace mode=tile field=global_address,rank,box_dim,global_dim,global_stride,element_stride,elemtype,interleave_layout,swizzle_mode,swizzle_atomicity,fill_mode,alloc_class space?=global,shared::cta b1024 type=b32,b64 | a any any? | 8.3 sm_90a sm_100f sm_103f sm_107f sm_110f sm_120f |
 tensormap.fence | cp_fenceproxy dst=global src=shared::cta,shared kind=tensormap::generic sem=release scope=cta,cluster,gpu,sys sync aligned | a a i | 8.3 sm_90+ |
-tensormap.query | * | any any? any? | 9.5 |
+tensormap.query | op=query * | any any? any? | 9.5 |
 $LDSHAPE = m8n8,m8n16,m16n16,m16n8
 ldmatrix | sync aligned shape=$LDSHAPE num=x1,x2,x4 trans? space?=shared,shared::cta type=b16,b8 src?=b8x16.b6x16_p32,b6x16_p32,b4x16_p64 | V=b32 a | 6.5 sm_75+ |
 ldmatrix.narrow | sync aligned shape=$LDSHAPE num=x1,x2,x4 trans? space?=shared,shared::cta type=b8x16,s8 src=b6x16_p32,b4x16_p64,s4 | V=b32 a | 8.6; type=s8 : 9.4 |
@@ -62,5 +62,5 @@ tcgen05.wait | op=wait::ld,wait::st sync aligned | | $T5 |
 tcgen05.cp | cp group=$GROUP shape=128x256b,4x256b,128x128b,64x128b,32x128b mc?=warpx2::02_13,warpx2::01_23,warpx4 dst?=b8x16 src?=b6x16_p32,b4x16_p64 | a s=b64 | $T5 |
 tcgen05.shift | shift group=$GROUP down | a | $T5 |
 tcgen05.fence | op=fence::before_thread_sync,fence::after_thread_sync | | $T5 |
-tcgen05.mma | * | any any? any? any? any? any? any? any? any? any? | $T5 |
+tcgen05.mma | op=mma,commit * | any any? any? any? any? any? any? any? any? any? | $T5 |
 """)
