@@ -191,14 +191,17 @@ def lower_float_minmax(lo: Lowering, s: ptx.Instruction) -> None:
     xor = ("XORSIGN",) if any(m.startswith("xorsign") for m in s.modifiers) else ()
     if type_ == "f32":
         mods = (("FTZ",) if "ftz" in s.modifiers else ()) + nan + xor
+        bars = "|" if "abs" in s.modifiers else ""
         v = values[0]
         if len(values) == 3 and lo.target.has("fmnmx3") and not xor:
-            lo.dst(s.operands[0], b.op("FMNMX3", [*values, which], 1, mods=mods))
+            lo.dst(s.operands[0], b.op("FMNMX3", [*values, which], 1, mods=mods, amods=[bars] * 3 + [""]))
             return
         for y in values[1:]:
-            v = b.op("FMNMX", [v, y, which], 1, mods=mods)
+            v = b.op("FMNMX", [v, y, which], 1, mods=mods, amods=[bars, bars, ""])
         lo.dst(s.operands[0], v)
         return
+    if xor:
+        raise lo.unsupported("xorsign of halves")
     lo.dst(s.operands[0], half_op(lo, s, "HMNMX2", [*values, which], type_, (False, False, False), nan + xor))
 
 

@@ -474,6 +474,17 @@ def minimum() -> list[Case]:
                     value,
                     f"{name}: +0 > -0; NaN loses, or wins with .NaN",
                 )
+    p = PATTERNS["f32"]
+    rows = [(p[i], p[j]) for i, j in ((MONE, NEXT), (MONE, MZERO), (MINF, MAX), (ONE, SUB), (MONE, MONE))]
+    for name, pick in (("min", min), ("max", max)):
+        out += make(
+            f"{name}.xorsign.abs.f32 %d, %a, %b;",
+            "f32",
+            "f32 f32",
+            rows,
+            lambda a, b, pick=pick: pick(a & 0x7FFFFFFF, b & 0x7FFFFFFF) | (a ^ b) & 0x80000000,
+            f"{name}: .xorsign.abs, magnitude and product of signs",
+        )
     return out
 
 

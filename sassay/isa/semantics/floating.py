@@ -179,8 +179,11 @@ def fmnmx(site: Site) -> Function:
     """d = min(a, b) where p, else max, in f32."""
     ftz, nan, xor = site.flag("FTZ"), site.flag("NAN"), site.flag("XORSIGN")
     site.write()
-    site.float(32)
-    site.float(32)
+    for _ in range(2):
+        if xor:
+            site.float_in_bars(32)
+        else:
+            site.float(32)
     p = choice(site)
     f = extremum(site, "f32", 32, ftz=ftz, nan_wins=nan, xorsign=xor)
     if p is not None:

@@ -128,12 +128,12 @@ def hmnmx2(site: Site) -> Function:
     """d = min(a, b) where p, else max, in both halves."""
     alg = site.alg
     format_ = format_of(site)
-    ftz, nan, xor = site.flag("FTZ"), site.flag("NAN"), site.flag("XORSIGN")
+    ftz, nan = site.flag("FTZ"), site.flag("NAN")
     site.write()
     pair(site)
     pair(site)
     p = choice(site)
-    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=xor)
+    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=False)
     if p is not None:
         return lambda a, b: (alg.concat(f(a[1], b[1], p), f(a[0], b[0], p), 16, 16),)
     return lambda a, b, q: (alg.concat(f(a[1], b[1], q), f(a[0], b[0], q), 16, 16),)
@@ -144,14 +144,14 @@ def vhmnmx(site: Site) -> Function:
     """d = the least of three where p, else the greatest, in both halves."""
     alg = site.alg
     format_ = format_of(site)
-    ftz, nan, xor = site.flag("FTZ"), site.flag("NAN"), site.flag("XORSIGN")
+    ftz, nan = site.flag("FTZ"), site.flag("NAN")
     site.write()
     for _ in range(3):
         pair(site)
     p = choice(site)
     if p is None:
         raise site.fail("only a known minimum or maximum")
-    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=xor)
+    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=False)
 
     def fn(*args: Pair) -> tuple[Any, ...]:
         low, high = (f(f(args[0][i], args[1][i], p), args[2][i], p) for i in (0, 1))

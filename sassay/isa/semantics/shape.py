@@ -246,6 +246,14 @@ class Site:
         self.argument(width, sign_steps(self.alg, s, width), self._immediate(s, width))
 
 
+    def float_in_bars(self, width: int) -> None:
+        """The next operand as a float's raw bits: an operation that takes magnitude and sign apart writes it in bars. Others fail."""
+        s = self.peek()
+        if s is None or s.neg or s.invert or not s.absolute:
+            raise self.fail(f"operand {self.at} without bars")
+        self.argument(width, None, self._immediate(s, width))
+
+
 def sign_steps(alg: Algebra[Any], s: Source, width: int) -> Callable[[Any], Any] | None:
     """Absolute value and negation of a float by its sign bit."""
     steps: list[Callable[[Any], Any]] = []
