@@ -253,20 +253,20 @@ def _read_inputs(run: Run) -> None:
 
 
 def _parse(text: str, file: str, chip: str) -> Module:
+    """The module, after ptxas's own checks of .target against the chip, in ptxas's words."""
     from sassay.ptx.parser import parse
 
     name = chip.replace("compute_", "sm_")
-    module = parse(text, file, target=name)
-    wanted, given = (re.fullmatch(r"sm_(\d+)([af]?)", t) for t in (module.target, name))
-    if wanted is None or given is None:
-        return module
-    number, here = int(wanted[1]), int(given[1])
-    same_family = number // 10 == here // 10
-    if number > here:
-        raise UsageError("SM version specified by .target is higher than default SM version assumed")
-    if (wanted[2] == "a" and module.target != name) or (wanted[2] == "f" and not (same_family and here >= number and given[2])):
-        raise UsageError(f"Program with .target '{module.target}' cannot be compiled to future architecture")
-    return module
+    given = re.fullmatch(r"sm_(\d+)([af]?)", name)
+    wanted = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)\b", text, re.M)
+    if wanted is not None and given is not None:
+        number, here, suffix = int(wanted[1]), int(given[1]), wanted[2]
+        if number > here:
+            raise UsageError("SM version specified by .target is higher than default SM version assumed")
+        in_family = number // 10 == here // 10 and given[2]
+        if (suffix == "a" and (number, "a") != (here, given[2])) or (suffix == "f" and not in_family):
+            raise UsageError(f"Program with .target 'sm_{number}{suffix}' cannot be compiled to future architecture")
+    return parse(text, file, target=name)
 
 
 def merge(modules: Sequence[Module], sources: Sequence[tuple[str, str]]) -> Module:
