@@ -12,6 +12,7 @@ from sassay.verify.term_algebra import TermAlgebra
 from sassay.verify.terms import Term, Terms
 
 SAMPLES = 24
+MAX_MISMATCHES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ def _equal(terms: Terms, a: Term, b: Term, condition: Term, budget: Budget) -> R
     counterexample = refute(a, b, condition)
     if counterexample is not None:
         return Result("different", "evaluation", 0.0, counterexample)
+    if congruent(terms, a, b, budget):
+        return Result("equal", "congruence")
     swept = sweep(terms, a, b, budget)
     if swept is not None:
         a, b = swept
@@ -191,6 +194,37 @@ def rebuild(terms: Terms, term: Term, args: tuple[Term, ...]) -> Term:
         "shl": terms.shl, "lshr": terms.lshr, "ashr": terms.ashr, "eq": terms.eq, "ult": terms.ult, "slt": terms.slt,
     }  # fmt: skip
     return simple[op](args[0], args[1])
+
+
+def mismatches(a: Term, b: Term) -> list[tuple[Term, Term]] | None:
+    """Pairs of inner terms whose equality makes `a` equal to `b`: where the two shapes part. None when there are too many."""
+    pairs = [(a, b)]
+    seen: set[tuple[Term, Term]] = set()
+    found: list[tuple[Term, Term]] = []
+    while pairs:
+        pair = pairs.pop()
+        x, y = pair
+        if x is y or pair in seen:
+            continue
+        seen.add(pair)
+        if x.op == y.op and x.data == y.data and len(x.args) == len(y.args) and x.args:
+            pairs.extend(zip(x.args, y.args, strict=True))
+        elif x.width != y.width or len(found) == MAX_MISMATCHES:
+            return None
+        else:
+            found.append(pair)
+    return found
+
+
+def congruent(terms: Terms, a: Term, b: Term, budget: Budget) -> bool:
+    """Whether `a` and `b` have one shape but for inner terms that are each proved equal."""
+    pairs = mismatches(a, b)
+    if not pairs or (a, b) in pairs:
+        return False
+    for x, y in sorted(pairs, key=lambda p: len(postorder(p))):
+        if budget.exhausted or refute(x, y, terms.const(1, 1)) is not None or not _merges(terms, x, y, budget):
+            return False
+    return True
 
 
 def sweep(terms: Terms, a: Term, b: Term, budget: Budget) -> tuple[Term, Term] | None:

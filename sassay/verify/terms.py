@@ -337,17 +337,13 @@ class Terms:
         const_b, parts_b = self._linear(b)
         if len(parts_a) * len(parts_b) > 16:
             return self._product(a, b)
-        total: dict[Term, int] = {}
+        total = self.scale(b, const_a) if const_a else self.const(0, a.width)
         for t, c in parts_a.items():
             if const_b:
-                total[t] = total.get(t, 0) + c * const_b
+                total = self.add(total, self.scale(t, c * const_b))
             for u, d in parts_b.items():
-                p = self._product(t, u)
-                total[p] = total.get(p, 0) + c * d
-        if const_a:
-            for u, d in parts_b.items():
-                total[u] = total.get(u, 0) + const_a * d
-        return self._from_linear(const_a * const_b, total, a.width)
+                total = self.add(total, self.scale(self._product(t, u), c * d))
+        return total
 
     def _product(self, a: Term, b: Term) -> Term:
         if a.width == 64 and (self._splits(a) or self._splits(b)):
