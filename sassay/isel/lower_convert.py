@@ -128,6 +128,8 @@ def is_int(type_: str) -> bool:
 
 @rule("cvt")
 def lower_cvt(lo: Lowering, s: ptx.Instruction) -> None:
+    if "pack" in s.modifiers:
+        raise lo.unsupported()
     to, of = s.modifiers[-2], s.modifiers[-1]
     if to.endswith("x2") or of.endswith("x2") or to.endswith("x4"):
         v = pack_convert(lo, s, to, of)
