@@ -15,6 +15,7 @@ from sassay.isa.target import Target, target
 from sassay.ptx import ast as ptx
 from sassay.regalloc import AllocationOptions, allocate
 from sassay.regalloc.copies import coalesce_copies, fold_guarded_copies
+from sassay.regalloc.reloads import drop_reloads
 from sassay.sass.cfg import WORD
 from sassay.sass.codec import encode
 from sassay.sass.function import Function, Node
@@ -191,6 +192,7 @@ def _kernel(
         _dump(fn, "schedule", options)
     clock.lap("schedule")
     allocate(fn, AllocationOptions(options.max_registers, options.force_spill))
+    drop_reloads(fn)
     clock.lap("allocate")
     add_prologue(fn)
     drop_empty(fn)

@@ -46,3 +46,36 @@ DONE:
     out = np.zeros(32, np.uint32)
     run(body, chip, [out, rows, pitch])
     assert np.array_equal(out, rows * pitch if pitch else np.arange(32, dtype=np.uint32))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_many_predicates_alive(chip: str) -> None:
+    """More conditions than predicate registers: those kept in registers are fetched where needed, and no more often."""
+    count = 14
+    tests = "\n".join(f"  and.b32 %r3, %r2, {k + 3}; setp.gt.u32 %p{k}, %r3, {k // 2};" for k in range(count))
+    sums = "\n".join(f"  @%p{k} add.s32 %r4, %r4, {3 * k + 1};\n  @%p{k} xor.b32 %r4, %r4, {k << 4};" for k in range(count))
+    body = f"""
+.visible .entry many(.param .u64 out) {{
+  .reg .pred %p<{count}>; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mad.lo.s32 %r2, %r1, 7, 1;
+  mov.u32 %r4, %r1;
+{tests}
+{sums}
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r4;
+  ret;
+}}
+"""
+    expected = []
+    for tid in range(32):
+        value, x = tid, tid * 7 + 1
+        for k in range(count):
+            if (x & (k + 3)) > k // 2:
+                value = (value + 3 * k + 1) ^ (k << 4)
+        expected.append(value)
+    out = np.zeros(32, np.uint32)
+    run(body, chip, [out])
+    assert out.tolist() == expected
