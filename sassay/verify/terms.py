@@ -452,6 +452,26 @@ class Terms:
         rows = sorted((tuple(sorted(index[t] for t in s)), m) for s, m in items.items())
         return self.make("anf", tuple(atoms), (tuple(r for r, _ in rows), tuple(m for _, m in rows)), width)
 
+    def bound(self, term: Term) -> int:
+        """A number that the term does not exceed; at most 2**width - 1."""
+        top = (1 << term.width) - 1
+        if term.op == "const":
+            return term.value
+        if term.op == "zext":
+            return self.bound(term.args[0])
+        if term.op == "lin":
+            const, coefficients = cast("tuple[int, tuple[int, ...]]", term.data)
+            total = const + sum(c * self.bound(t) for t, c in zip(term.args, coefficients, strict=True))
+            return min(total, top)
+        if term.op == "prod":
+            total = 1
+            for t in term.args:
+                total *= self.bound(t)
+            return min(total, top)
+        if term.op == "anf" and len(term.args) == 1 and term.data == (((0,),), (cast("tuple[object, tuple[int]]", term.data)[1][0],)):
+            return cast("tuple[object, tuple[int]]", term.data)[1][0]
+        return top
+
     def support(self, term: Term) -> int:
         """A mask of the bits that may be set."""
         full = (1 << term.width) - 1
@@ -554,6 +574,8 @@ class Terms:
             return self.ite(a.args[0], self.extract(a.args[1], high, low), self.extract(a.args[2], high, low))
         if low == 0 and (a.op == "lin" or (a.op == "prod" and a.width != 64)):
             return self._truncate(a, width)
+        if low and self.bound(a) >> low == 0:
+            return self.const(0, width)
         if a.op == "lin" and (upper := self._upper_sum(a, low)) is not None:
             return self.extract(upper, high - low, 0)
         if a.op == "lin" and low and a.width >= 64 and (pulled := self._pull_out(a, low)) is not None:
