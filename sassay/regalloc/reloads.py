@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sassay.regalloc.units import predicate_home
 from sassay.sass.effects import effects
 from sassay.sass.function import Function
-from sassay.sass.model import ALWAYS, R_ZERO, File, Imm, Instruction, Reg
+from sassay.sass.model import File
 
 
 def drop_reloads(fn: Function) -> None:
@@ -14,7 +15,7 @@ def drop_reloads(fn: Function) -> None:
         kept = []
         for node in block.nodes:
             instr = node.instruction
-            fact = _fact(instr)
+            fact = predicate_home(instr)
             if fact is not None and instr.opcode == "ISETP" and known.get(fact[0]) == fact[1]:
                 continue
             kept.append(node)
@@ -27,17 +28,3 @@ def drop_reloads(fn: Function) -> None:
             if fact is not None:
                 known[fact[0]] = fact[1]
         block.nodes = kept
-
-
-def _fact(instr: Instruction) -> tuple[int, int] | None:
-    """(predicate, register) that an unconditional instruction makes agree."""
-    o = instr.operands
-    if instr.guard != ALWAYS or not o or not isinstance(o[0], Reg):
-        return None
-    if instr.opcode == "ISETP" and instr.modifiers == ("NE", "AND") and o[1] == ALWAYS and o[3:] == (R_ZERO, ALWAYS):
-        if isinstance(o[2], Reg) and o[2] == Reg(File.R, o[2].index) and o[2] != R_ZERO:
-            return o[0].index, o[2].index
-    if instr.opcode == "SEL" and o[1:3] == (R_ZERO, Imm(1)) and isinstance(o[3], Reg):
-        if o[3] == Reg(File.P, o[3].index, invert=True) and o[3].index != ALWAYS.index:
-            return o[3].index, o[0].index
-    return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sassay.errors import AllocationError
 from sassay.sass.effects import Effects, effects
 from sassay.sass.function import Function, Node
-from sassay.sass.model import ALWAYS, VIRTUAL, File, Imm, Reg
+from sassay.sass.model import ALWAYS, R_ZERO, VIRTUAL, File, Imm, Instruction, Reg
 
 FILES = (File.R, File.UR, File.P, File.UP, File.B)
 _WIDE_READERS = frozenset({"HMMA", "IMMA", "DMMA", "QMMA", "BMMA", "OMMA"})
@@ -130,6 +130,7 @@ def _settle_guarded(fn: Function, units: Units) -> None:
                 uses[u] += 1
     for block, row in zip(fn.blocks, units.accesses, strict=True):
         version: dict[int, int] = {}
+        same: dict[int, tuple[int, int]] = {}  # a predicate, or the register that keeps it: whose value, of which version, it is
         open_at: dict[int, _Partial] = {}
         settled: dict[int, set[int]] = {}
         for n, (node, access) in enumerate(zip(block.nodes, row, strict=True)):
@@ -137,7 +138,7 @@ def _settle_guarded(fn: Function, units: Units) -> None:
             sense = None
             if not guard.is_zero:
                 p = units.ids[guard.file, guard.index]
-                sense = (p, version.get(p, 0), guard.invert)
+                sense = (*same.get(p, (p, version.get(p, 0))), guard.invert)
             for u in access.uses:
                 partial = open_at.get(u)
                 if partial is not None:
@@ -157,6 +158,12 @@ def _settle_guarded(fn: Function, units: Units) -> None:
                     settled.setdefault(partial.at, set()).add(d)
                     del open_at[d]
                 version[d] = version.get(d, 0) + 1
+                same.pop(d, None)
+            home = predicate_home(node.instruction)
+            if home is not None:
+                predicate, register = units.ids[File.P, home[0]], units.ids[File.R, home[1]]
+                to, source = (predicate, register) if node.instruction.opcode == "ISETP" else (register, predicate)
+                same[to] = same.get(source, (source, version.get(source, 0)))
         for d, partial in open_at.items():
             if partial.uses == uses[d]:
                 settled.setdefault(partial.at, set()).add(d)
@@ -254,3 +261,17 @@ def is_copy(node: Node) -> tuple[Reg, Reg] | None:
 _COPIES = frozenset({"MOV", "UMOV", "PLOP3"})
 _PREDICATE_COPY = (ALWAYS, ALWAYS, ALWAYS, Imm(0x80), Imm(0x8))
 """Operands of PLOP3.LUT beside the destination and the copied predicate: p and true and true."""
+
+
+def predicate_home(instr: Instruction) -> tuple[int, int] | None:
+    """(predicate, register) that an unconditional instruction makes agree."""
+    o = instr.operands
+    if instr.guard != ALWAYS or not o or not isinstance(o[0], Reg):
+        return None
+    if instr.opcode == "ISETP" and instr.modifiers == ("NE", "AND") and o[1] == ALWAYS and o[3:] == (R_ZERO, ALWAYS):
+        if isinstance(o[2], Reg) and o[2] == Reg(File.R, o[2].index) and o[2] != R_ZERO:
+            return o[0].index, o[2].index
+    if instr.opcode == "SEL" and o[1:3] == (R_ZERO, Imm(1)) and isinstance(o[3], Reg):
+        if o[3] == Reg(File.P, o[3].index, invert=True) and o[3].index != ALWAYS.index:
+            return o[3].index, o[0].index
+    return None
