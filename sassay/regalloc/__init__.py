@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from sassay.errors import AllocationError
 from sassay.regalloc.graph import Clusters, Colouring, Interference, clusters, coalesce, colour, interference
 from sassay.regalloc.spill import Spills, spill
-from sassay.regalloc.units import FILES, Units, is_copy, live_out, number
 from sassay.sass.function import Function
 from sassay.sass.model import VIRTUAL, File
 from sassay.sass.rename import rename
+from sassay.sass.units import FILES, Units, is_copy, live_out, number
 
 ROUNDS = 24
 """Rounds of spilling before giving up: each one shortens live ranges, so real functions need two to four."""

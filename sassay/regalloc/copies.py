@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sassay.regalloc.graph import clusters, coalesce, interference
-from sassay.regalloc.units import is_copy, live_out, number
 from sassay.sass.effects import effects, shape, slot_register
 from sassay.sass.function import Function, Node
 from sassay.sass.model import VIRTUAL, File, Reg
 from sassay.sass.rename import rename, rename_slots
+from sassay.sass.units import is_copy, live_out, number
 
 Key = tuple[File, int]
 

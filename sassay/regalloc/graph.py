@@ -9,9 +9,9 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-from sassay.regalloc.units import FILES, Units, is_copy
 from sassay.sass.function import Function
 from sassay.sass.model import File
+from sassay.sass.units import FILES, Units, is_copy
 
 MAX_SLOTS = 8
 """Coalescing makes no cluster wider than this: wide ones are hard to place."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sassay.regalloc.units import predicate_home
 from sassay.sass.effects import effects
 from sassay.sass.function import Function
 from sassay.sass.model import File
+from sassay.sass.units import predicate_home
 
 
 def drop_reloads(fn: Function) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from sassay.isa import timing
 from sassay.isa.timing import TimingClass, TimingModel
-from sassay.regalloc.units import Units, live_out, number
 from sassay.sass import dag
 from sassay.sass.effects import Effects, effects
 from sassay.sass.function import Function, Node
 from sassay.sass.model import File
+from sassay.sass.units import Units, live_out, number
 from sassay.sched import controls, lists
 
 PRESSURE = {File.R: 24, File.UR: 24, File.P: 6, File.UP: 4}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from build import VECTOR_ADD, function
+from made import VECTOR_ADD, function
 
 from sassay.errors import AllocationError
 from sassay.regalloc import AllocationOptions, allocate
 from sassay.regalloc.copies import fold_guarded_copies
 from sassay.regalloc.graph import interference
-from sassay.regalloc.units import live_out, number
 from sassay.sass.effects import effects
 from sassay.sass.function import Function
 from sassay.sass.model import VIRTUAL, File, Reg
+from sassay.sass.units import live_out, number
 
 
 def evaluate(fn: Function) -> list[int]:

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from build import VECTOR_ADD, function
+from made import VECTOR_ADD, function
 from walk import hazards
 
 from sassay.isa.target import target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx
 import pytest
-from build import function
+from made import function
 
 from sassay.errors import SassError
 from sassay.sass import cfg, dag

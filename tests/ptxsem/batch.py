@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from cases import Case, bits_of
+from instruction_cases import Case, bits_of
 
 from sassay.emu import emulate
 from sassay.emu.ptx import emulate_ptx

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from batch import by_cubin, by_interpreter
-from cases import FAMILIES, OWN_REFUSES, Case, own_cases, vendor_cases
+from instruction_cases import FAMILIES, OWN_REFUSES, Case, own_cases, vendor_cases
 from support.oracle import needs_ptxas, ptxas
 
 from sassay.errors import UnsupportedError

@@ -115,7 +115,9 @@ def convert_field(learner: ClassLearner, i: int) -> Field:
     return make_field(f.kind, f.bits, f.weights, f.offset)
 
 
-def rebase(learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]) -> tuple[Tokens, list[list[tuple[int, int]]], list[tuple[int, int]]]:
+def rebase(
+    learner: ClassLearner, groups: Sequence[Group], choice: Sequence[int]
+) -> tuple[Tokens, list[list[tuple[int, int]]], list[tuple[int, int]]]:
     """The base with every group at its chosen value, where each group's spans then lie, and all (group, span) in text order."""
     pieces = sorted(
         ((s, e, g, k) for g, group in enumerate(groups) for k, (s, e) in enumerate(group.spans)), key=lambda p: (p[0], p[1])

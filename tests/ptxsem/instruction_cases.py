@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import reference as ref
-from reference import FORMATS, clamp, encode, number, signed
+from number_formats import FORMATS, clamp, encode, number, signed
 
 
 @dataclass(frozen=True)
