@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from sassay.cubin import Cubin, Kernel
 from sassay.emu.program import Fixup, Parameter, Program, Variable
 from sassay.errors import EmulationError, Location
 from sassay.sass.codec import decode
-from sassay.sass.model import Instruction
+from sassay.sass.model import Instruction, Target
 
 ADDRESSES = frozenset({"R_CUDA_64", "R_CUDA_G64", "R_CUDA_FUNC_DESC_64"})
 NO_LIMIT = 0xFFFFFFFF
@@ -21,13 +23,24 @@ def load_program(cubin: Cubin, kernel: str | None, instructions: list[Instructio
         relocation = found.relocations[0]
         where = Location(kernel=found.name, offset=relocation.offset)
         raise EmulationError(f"the code needs a linker: {relocation.type} of '{relocation.symbol}'", where)
-    program = Program(found.name, cubin.target, instructions if instructions is not None else decode(found.code, cubin.target))
+    listed = instructions if instructions is not None else decode(found.code, cubin.target)
+    program = Program(found.name, cubin.target, [_absolute(i, instr) for i, instr in enumerate(listed)])
     program.parameters = [Parameter(p.offset, p.size) for p in found.params]
     program.shared_bytes = found.shared
     program.stack_bytes = None if found.stack == NO_LIMIT else max(found.stack, found.frame)
     program.functions = {symbol.name: symbol.value for symbol in found.functions}
     _data(cubin, found, program)
     return program
+
+
+def _absolute(index: int, instr: Instruction) -> Instruction:
+    """BRX prints, and the codec gives, a displacement from the next instruction; everything here counts from the start of the code."""
+    if instr.opcode not in ("BRX", "BRXU"):
+        return instr
+    operands = tuple(
+        Target(16 * index + 16 + o.to, o.suffix) if isinstance(o, Target) and isinstance(o.to, int) else o for o in instr.operands
+    )
+    return dataclasses.replace(instr, operands=operands)
 
 
 def _data(cubin: Cubin, kernel: Kernel, program: Program) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import reference as ref
+import number_formats as ref
 from number_formats import FORMATS, clamp, encode, number, signed
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import sys
 from pathlib import Path
@@ -13,21 +12,10 @@ from sassay.emu.loader import load_program
 from sassay.emu.program import Program
 from sassay.errors import SassayError
 from sassay.sass.codec import decode
-from sassay.sass.model import Instruction, Target
 from support import oracle
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "kernels"))
 SPECS: dict[str, Any] = importlib.import_module("specs").SPECS
-
-
-def absolute(index: int, instr: Instruction) -> Instruction:
-    """nvdisasm prints BRX's displacement from the next instruction; the codec gives the place it is relative to."""
-    if instr.opcode != "BRX":
-        return instr
-    operands = tuple(
-        Target(16 * index + 16 + o.to) if isinstance(o, Target) and isinstance(o.to, int) and o.to <= 0 else o for o in instr.operands
-    )
-    return dataclasses.replace(instr, operands=operands)
 
 
 def program(data: bytes, name: str) -> Program:
@@ -37,4 +25,4 @@ def program(data: bytes, name: str) -> Program:
         return load_program(cubin, name, decode(cubin.kernel(name).code, cubin.target))
     except SassayError:
         listed = oracle.vendor_disassemble(data)[name]
-        return load_program(cubin, name, [absolute(i, instr) for i, instr in enumerate(listed)])
+        return load_program(cubin, name, listed)
