@@ -60,6 +60,16 @@ def run_tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(path), *arguments], capture_output=True, text=True)
 
 
+def complaints(cubin: Path) -> list[str]:
+    """What NVIDIA's readers find wrong with a cubin: nonzero exits and anything on their error output."""
+    found = []
+    for name, *flags in (["nvdisasm", "-g"], ["cuobjdump", "-elf", "-sass", "-res-usage"]):
+        done = run_tool(name, *flags, str(cubin))
+        if done.returncode or done.stderr.strip():
+            found.append(f"{name} {' '.join(flags)}: exit {done.returncode}: {done.stderr[:300]}")
+    return found
+
+
 def ptxas(text: str, chip: str, *flags: str) -> bytes:
     """The cubin ptxas makes of PTX text, cached by content. RuntimeError with its messages where it refuses."""
     key = hashlib.sha256("\0".join((VERSION, chip, *flags, text)).encode()).hexdigest()
