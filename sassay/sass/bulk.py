@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,6 +71,11 @@ class Batch:
                 rows.at.tolist(), guards, operands, self.controls[number], form_names(rows), strict=True
             ):
                 out[i] = Instruction(opcode, modifiers, ops, guard, control, name)
+            if shape.twin:
+                for i, low, high in zip(rows.at.tolist(), rows.low.tolist(), rows.high.tolist(), strict=True):
+                    plain = replace(out[i], form=shape.form.name)
+                    residue = self.codec.residue(plain, low | high << 64, shape, 16 * i)
+                    out[i] = replace(plain, form=f"{plain.form}+{residue:#x}") if residue else plain
         return out
 
     def texts(self) -> list[str]:

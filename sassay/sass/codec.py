@@ -117,11 +117,19 @@ class Codec:
             f = fields[i]
             values[i] = to_model(f, f.value(f.raw(word)), offset)
         guard, operands = shape.build(values)
-        name = shape.form.name
-        residue = ((word ^ shape.base) & PAYLOAD & ~shape.shown) | (word & TOP_BITS)
-        if residue:
-            name = f"{name}+{residue:#x}"
-        return Instruction(shape.opcode, shape.modifiers, operands, guard, control, name)
+        instr = Instruction(shape.opcode, shape.modifiers, operands, guard, control, shape.form.name)
+        residue = self.residue(instr, word, shape, offset)
+        return replace(instr, form=f"{instr.form}+{residue:#x}") if residue else instr
+
+    def residue(self, instr: Instruction, word: int, shape: Shape, offset: int) -> int:
+        """The bits by which `word` differs from what `instr`, decoded from it, is encoded to."""
+        usual = shape.base & ~shape.shown | word & shape.shown
+        if shape.twin:
+            try:
+                usual = self.payload(instr, shape.form.name, offset)[0]
+            except SassError:
+                pass  # text with undefined values, which decodes but is no one's to write
+        return ((word ^ usual) & PAYLOAD) | (word & TOP_BITS)
 
     def shape_of(self, word: int) -> Shape:
         """The shape of a legal word, control legality left aside."""
@@ -171,18 +179,22 @@ class Codec:
 
     def encode_one(self, instr: Instruction, offset: int = 0) -> int:
         name, _, residue = instr.form.partition("+")
+        payload, shape = self.payload(instr, name, offset)
+        if residue:
+            payload ^= int(residue, 16)
+        return payload | self.control_bits(instr, shape)
+
+    def payload(self, instr: Instruction, name: str, offset: int) -> tuple[int, Shape]:
+        """The word's payload, and its shape. `name`: the form to use, "" for whichever prints the instruction."""
         key = (shape_key(instr), name)
         for shape in self._encoded[key]:
             payload = shape.word(instr, offset)
             if payload is not None:
-                break
-        else:
-            payload, shape = self.find(instr, name, offset)
-            if shape.word(instr, offset) == payload:
-                self._encoded[key].append(shape)
-        if residue:
-            payload ^= int(residue, 16)
-        return payload | self.control_bits(instr, shape)
+                return payload, shape
+        payload, shape = self.find(instr, name, offset)
+        if shape.word(instr, offset) == payload:
+            self._encoded[key].append(shape)
+        return payload, shape
 
     def find(self, instr: Instruction, name: str, offset: int) -> tuple[int, Shape]:
         """The payload of an instruction of no shape met before, by its text."""

@@ -46,6 +46,8 @@ class Shape:
     checks: tuple[tuple[int, Feature, int], ...]
     reuse_at: tuple[tuple[int, int, int], ...]
     """(operand, register within an address or 0, control bit) of each reuse flag."""
+    twin: bool = False
+    """Whether a register of a kind that it shows is hidden too: the same text may then be of another shape (UIADD3 with one carry out of two)."""
 
     def build(self, values: Sequence[int]) -> tuple[Reg, tuple[Operand, ...]]:
         """Guard and operands from the value of every field of the form (hidden ones are ignored)."""
@@ -134,6 +136,8 @@ def make_shape(form: Form, outcomes: Sequence[int], word: int, canonical: int, r
         for f, case in zip(g.features, g.cases(g.joint(word, form.fields)), strict=True):
             if f.bit < 0:
                 checks.append((f.field, f, case))
+    kinds = {form.fields[i].kind for i in numbers if i not in guard.fields} & {"R", "UR", "P", "UP"}
+    idle = {i for i, f in enumerate(form.fields) if f.kind in kinds} - set(numbers)
     return Shape(
         form=form,
         opcode=proto.opcode,
@@ -145,6 +149,7 @@ def make_shape(form: Form, outcomes: Sequence[int], word: int, canonical: int, r
         base=canonical & ~shown & PAYLOAD,
         checks=tuple(checks),
         reuse_at=tuple(finder.reuse_at),
+        twin=bool(idle),
     )
 
 

@@ -94,7 +94,7 @@ def float_value(bits: int, kind: ImmKind) -> float:
 
 
 def format_float(bits: int, kind: ImmKind, exact: bool = False) -> str:
-    """A float as nvdisasm prints it: %.20g, %.20e from 2**31 up (probed), a blank after the spellings that begin with a sign."""
+    """A float as nvdisasm prints it: %.20g, %.20e from 1e9 up (probed), a blank after the spellings that begin with a sign."""
     magnitude = bits & (_SIGN[kind] - 1)
     sign = "-" if bits & _SIGN[kind] else "+"
     exponent = _EXPONENT[kind]
@@ -108,7 +108,7 @@ def format_float(bits: int, kind: ImmKind, exact: bool = False) -> str:
     if bits == _SIGN[kind]:
         return "-0.0 "
     value = float_value(bits, kind)
-    return f"{value:.20e}" if abs(value) >= 2147483648.0 else f"{value:.20g}"
+    return f"{value:.20e}" if abs(value) >= 1e9 else f"{value:.20g}"
 
 
 def _special_bits(sign: str, word: str, payload: str | None, kind: ImmKind) -> int:

@@ -19,7 +19,7 @@ from sassay.isa.probe.write import write_table
 from sassay.isa.tables.forms import Form
 from sassay.isa.tables.lexer import MARK
 
-TRIES = 5
+TRIES = 8
 Key = tuple[str, int]
 
 
@@ -111,7 +111,7 @@ class Builder:
         out = []
         for i, x in enumerate(learners):
             default = defaults[x.name] if x.name in defaults else blank_setting(x, habits)
-            form = canonical(x, default, *control[i], x.name in defaults)
+            form = canonical(x, default, *control[i], len(met.get(x.name, ())))
             wrong = sum(not says_the_same(x, form, x.random_word()) for _ in range(60))
             if wrong:
                 raise OracleError(f"{x.name}: the form disagrees with the learner on {wrong} of 60 words")

@@ -73,7 +73,7 @@ def preferred(learner: ClassLearner, g: Group, default: int) -> int:
     return min((j for j, e in enumerate(g.edits) if e is not None), key=rank)
 
 
-def canonical(learner: ClassLearner, default: int, legal: int, barriers: tuple[int, int], seen: bool) -> Form:
+def canonical(learner: ClassLearner, default: int, legal: int, barriers: tuple[int, int], seen: int) -> Form:
     order = sorted(range(len(learner.fields)), key=lambda i: learner.fields[i].bits[0])
     renamed = {old: new for new, old in enumerate(order)}
     rename = {f"{MARK}{old}": f"${new}" for old, new in renamed.items()}

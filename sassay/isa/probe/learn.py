@@ -261,14 +261,16 @@ class ClassLearner:
         self.find_bits(flips)
         yield from self.find_cases(bases)
         links = yield from self.find_links(bases)
-        for round_ in range(8):
+        for round_ in range(12):
             self.make_groups(links)
             if self.problem:
                 return
             yield from self.enumerate_groups(links)
             if self.problem:
                 return
-            extra = yield from self.validate(160 if round_ < 7 else 400)
+            extra = yield from self.validate(400 if round_ < 11 else 1500)
+            if not extra and not self.mismatches and round_ < 11:
+                extra = yield from self.validate(1500)
             if not extra:
                 break
             before = len(links)
@@ -497,6 +499,9 @@ class ClassLearner:
     def find_cases(self, bases: list[Reading]) -> Asking:
         """Special values of every field: all values of short fields, telling ones of long fields, in the first base; a few in the other
         bases and next to each register field that says RZ or PT (IMAD.SHL wants a power of two and RZ)."""
+        vanished = yield from self.find_vanished(bases[0])
+        thorough = {0: set(range(len(self.fields)))} | {len(bases) + n: {i} for n, (i, _) in enumerate(vanished)}
+        bases = bases + [r for _, r in vanished]
         registers = [i for i, f in enumerate(self.fields) if f.is_register and len(f.bits) > 1]
         special = yield from self.ask([self.fields[i].put(bases[0].word, self.fields[i].raw_top()) for i in registers])
         neighbour = [-1] * len(bases) + [i for i, r in zip(registers, special, strict=True) if r is not None]
@@ -506,7 +511,7 @@ class ClassLearner:
         for k, base in enumerate(contexts):
             for i, f in enumerate(self.fields):
                 if neighbour[k] != i:
-                    values = list(self.telling_values(f, k == 0))
+                    values = list(self.telling_values(f, i in thorough.get(k, ())))
                     asked += [(k, i, raw) for raw in values]
                     words += [self.without_clash(f.put(base.word, raw), i) for raw in values]
         answers = yield from self.ask(words)
@@ -527,6 +532,20 @@ class ClassLearner:
                         outcomes[neighbour[k]][self.fields[neighbour[k]].raw_top()][k] = "beside others"
         for i, by_raw in outcomes.items():
             self.add_cases(i, by_raw)
+
+    def find_vanished(self, base: Reading) -> Generator[list[int], list[Answer], list[tuple[int, Reading]]]:
+        """Short fields that a single bit turns into words (BMOV's B6 into ATEXIT_PC): each with a reading in which it is one. There every
+        value has a text of its own."""
+        bits = [f.bit for f in self.features]
+        answers = yield from self.ask([base.word ^ (1 << b) for b in bits])
+        marks = {t for t in self.label(base) if t.startswith(MARK)}
+        found: dict[int, Reading] = {}
+        for r in answers:
+            gone = marks - set(self.label(r)) if r is not None else set()
+            for i in sorted(int(t[1:]) for t in gone):
+                if r is not None and 1 < len(self.fields[i].bits) <= 5:
+                    found.setdefault(i, r)
+        return sorted(found.items())
 
     def unusual(
         self, base: Reading, asked: list[tuple[int, int, int]], answers: list[Reading | None]
@@ -697,7 +716,7 @@ class ClassLearner:
                 word = self.base.word
                 for k, case in zip(g.features, cases, strict=True):
                     word = self.set_feature(word, k, case)
-                words.append(word)
+                words.append(self.told_apart(word, g))
         answers = yield from self.ask(words)
         at = 0
         for g in self.groups:
@@ -709,6 +728,16 @@ class ClassLearner:
                 if any(max(a, c) < min(b, d) or (a < c == d < b) or (c < a == b < d) for a, b in g.spans for c, d in h.spans):
                     links.add((g.features[0], h.features[0]))
                     self.notes.append("overlapping groups joined")
+
+    def told_apart(self, word: int, g: Group) -> int:
+        """`word` with the fields outside the group moved away from the numbers of those in it, which the text must tell apart."""
+        inside = {self.features[k].field for k in g.features} - {-1}
+        taken = {(self.fields[i].kind, self.fields[i].value(self.fields[i].raw(word))) for i in inside}
+        for j, f in enumerate(self.fields):
+            if j not in inside and f.is_register and len(f.bits) > 1 and (f.kind, f.value(f.raw(word))) in taken:
+                if f.raw(word) != f.raw_top():
+                    word = f.put(word, self.generic(f, taken))
+        return word
 
     def fill_group(self, g: Group, answers: Sequence[Reading | None]) -> None:
         diffs = [None if r is None else hunks(self.base_tokens, self.label(r)) for r in answers]
@@ -767,7 +796,7 @@ class ClassLearner:
         tokens = self.predict(word)
         if tokens is None or r is None:
             return tokens is None and r is None
-        second = any("BF16" in t or "64H" in t for t in tokens)
+        second = second_format(tokens)
         if len(tokens) != len(r.tokens):
             return False
         k = 0
@@ -879,6 +908,12 @@ class ClassLearner:
                 self.reuse[b] = int(token[1:])
             else:
                 self.notes.append(f"bit {b} prints .reuse where no field stands: {a.text}")
+
+
+def second_format(tokens: Tokens) -> bool:
+    """Whether a float field of two formats (MIXED) is in the second: with 64H, or where the last half type, which is the source's, is BF16."""
+    halves = [t for t in tokens if t.startswith((".F16", ".BF16"))]
+    return any("64H" in t for t in tokens) or (bool(halves) and halves[-1].startswith(".BF16"))
 
 
 def last_hex(tokens: Tokens) -> int:

@@ -37,7 +37,7 @@ def write_table(path: Path, chip: str, tool: dict[str, str], forms: Sequence[For
     offset = 0
     for form in sorted(forms, key=lambda f: (f.opcode, f.name)):
         line = form_to_json(form).encode()
-        index.append([form.name, form.opcode, stems(form), offset, len(line)])
+        index.append([form.name, form.opcode, stems(form), offset, len(line), form.seen])
         lines.append(line)
         offset += len(line) + 1
     header = {"chip": chip, "tool": tool, "unlearnt": list(unlearnt), "forms": index}

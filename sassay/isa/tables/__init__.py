@@ -17,7 +17,8 @@ DIRECTORY = Path(__file__).parent
 
 
 class Table:
-    """The forms of one chip. `by_opcode` and `by_stem` give form numbers; `form(i)` parses a form on first use."""
+    """The forms of one chip. `by_opcode` and `by_stem` give form numbers, `by_stem` those that compilers use most first. `form(i)` parses a form
+    on first use."""
 
     def __init__(self, path: Path) -> None:
         data = path.read_bytes()
@@ -29,12 +30,16 @@ class Table:
         self.by_opcode: dict[int, list[int]] = defaultdict(list)
         self.by_stem: dict[str, list[int]] = defaultdict(list)
         self._places: list[tuple[int, int]] = []
-        for i, (name, opcode, stems, offset, length) in enumerate(self.header["forms"]):
+        seen: list[int] = []
+        for i, (name, opcode, stems, offset, length, count) in enumerate(self.header["forms"]):
+            seen.append(count)
             self.names.append(name)
             self.by_opcode[opcode].append(i)
             for stem in stems:
                 self.by_stem[stem].append(i)
             self._places.append((offset, length))
+        for numbers in self.by_stem.values():
+            numbers.sort(key=lambda i: -seen[i])
 
     def form(self, i: int) -> Form:
         found = self._forms.get(i)

@@ -124,13 +124,14 @@ class Group:
 class Form:
     """One encoding class. `opcode` has bit 91 as its bit 12. `legal` is the mask of legal values of the control bits 105..109 and 122..124;
     `barriers` are masks of the legal values of the write and the read barrier (7 is none). `default` holds the bits that nothing in the text
-    decides. `order`: all (group, span) in the order of the text. `reuse` maps control bits 122..124 to fields. `seen`: met in compiler output."""
+    decides. `order`: all (group, span) in the order of the text. `reuse` maps control bits 122..124 to fields. `seen`: how many different words
+    of it compiler output had."""
 
     name: str
     opcode: int
     legal: int
     barriers: tuple[int, int]
-    seen: bool
+    seen: int
     base: Tokens
     fields: tuple[Field, ...]
     groups: tuple[Group, ...]
@@ -215,7 +216,7 @@ def form_to_json(form: Form) -> str:
         "opcode": form.opcode,
         "legal": hex(form.legal),
         "barriers": form.barriers,
-        "seen": int(form.seen),
+        "seen": form.seen,
         "base": list(form.base),
         "fields": [field(f) for f in form.fields],
         "groups": [
@@ -251,7 +252,7 @@ def form_from_json(text: str | bytes) -> Form:
         opcode=data["opcode"],
         legal=int(data["legal"], 16),
         barriers=tuple(data.get("barriers", (255, 255))),
-        seen=bool(data["seen"]),
+        seen=data["seen"],
         base=tuple(data["base"]),
         fields=tuple(map(field, data["fields"])),
         groups=tuple(
