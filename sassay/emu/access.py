@@ -272,6 +272,14 @@ def _atomic(access: Accessor, instr: Instruction, address: Fetch, guard: Fetch |
             return
         values = _elements(data, op.size, m, mask)
         where = pick(m, address(), mask)
+        if flag is not None and op.operation != "CAST":  # packed halves: the code that follows does it in other spaces
+            reached = spaces_of(where)["global"]
+            scatter_flag(m, flag, reached, mask)
+            if not reached.all():
+                lanes, where, values = lanes[reached], where[reached], [v[reached] for v in values]
+                mask = np.isin(m.lane_numbers, lanes).reshape(m.warps, 32)
+                if not lanes.size:
+                    return
         for element in range(op.lanes):
             operands = values[element * per_element : (element + 1) * per_element]
             old: Array = np.zeros(lanes.size, np.uint64 if op.size == 8 else np.uint32)

@@ -237,7 +237,8 @@ def _warpsync(m: Machine, instr: Instruction, op: BarrierOp) -> Transfer:
 
     def meet() -> bool:
         masks = wanted()
-        if guard is None and m.free and (m.live_count == m.mask.size or not (masks & pack(m.live() & ~m.mask)).any()):
+        alike = masks.shape[-1] == 1 or bool((masks == masks[:, :1]).all())
+        if alike and m.party is None and guard is None and m.free and (m.live_count == m.mask.size or not (masks & pack(m.live() & ~m.mask)).any()):
             if collective >= 0:
                 m.collective = np.where(m.mask, collective, m.collective)
             return m.go(m.pc + 1)
@@ -377,7 +378,8 @@ def _bmov(m: Machine, instr: Instruction) -> Callable[[], None]:
         value = pack(members) if members is not None else np.zeros((1, 1), np.uint32)
         write_masked(m, (m.R, to.index), value, guard() if guard is not None else None)
         if clear and members is not None:
-            left = members & ~mask.any(axis=1, keepdims=True)
+            left = members & ~mask
             m.B[index] = left if left.any() else None
+            m.release_bsync(index)
 
     return read

@@ -83,6 +83,8 @@ def run_program(
     with quiet():
         launch.bind(args)
         sanitizer = Sanitizer(launch.machine) if sanitize else None
+        if sanitizer is not None:
+            sanitizer.watch_program(program.instructions)
         timer: Timing | None = None
         if timing:
             timer = Timing(launch.machine, timing if isinstance(timing, TimingModel) else model(program.target))

@@ -6,7 +6,8 @@ array in place, so that moving a register is free and uniform code costs nothing
 
 Scheduling. Every lane has a program counter. Lanes of the whole batch that stand at the lowest one run together as the current group until they
 reach the place of others, or a control instruction parts them. That order brings diverged lanes back together; a group that keeps branching back
-while others could run gives way to them, so that lanes may wait for each other.
+while others could run gives way to them, so that lanes may wait for each other. Lanes of a warp that leave a WARPSYNC with different masks stay
+apart (`party`) although they stand at one place: votes and reductions that follow are each mask's own.
 """
 
 from __future__ import annotations
@@ -100,6 +101,9 @@ class Machine:
         self.votes: dict[tuple[int, int], list[int]] = {}
         self.barrier_result = np.zeros((self.warps, 32), np.uint32)
         self.yielded: Array | None = None
+        self.gave_way = np.zeros((self.warps, 32), np.int64)
+        self.turn = 0
+        self.party: Array | None = None
         self.spin = 0
         for hook in self.new_batch:
             hook()
@@ -150,11 +154,12 @@ class Machine:
     def _pick(self) -> bool:
         """Chooses the next group; False when all lanes have exited."""
         runnable = self.status == RUNNING
-        if self.yielded is not None:
-            others = runnable & ~self.yielded
+        if self.yielded is not None:  # those who have not given way, or did so longest ago, come next
+            self.turn += 1
+            self.gave_way[self.yielded] = self.turn
             self.yielded = None
-            if others.any():
-                runnable = others
+            if runnable.any():
+                runnable = runnable & (self.gave_way == self.gave_way[runnable].min())
         if not runnable.any():
             if self.live_count:
                 raise self._deadlock()
@@ -162,6 +167,13 @@ class Machine:
         place = np.where(runnable, self.pcs, NOWHERE)
         pc = int(place.min())
         mask = place == pc
+        if self.party is not None:
+            chosen = np.where(mask, self.party, 32).min(axis=1, keepdims=True)
+            alone = mask & (self.party == chosen)
+            if not np.array_equal(alone, mask):
+                rest = place[place > pc]
+                self.set_group(alone, pc, int(rest.min()) if rest.size else NOWHERE)
+                return True
         rest = place[~mask]
         self.set_group(mask, pc, int(rest.min()) if rest.size else NOWHERE)
         return True
@@ -243,27 +255,30 @@ class Machine:
     def check_waits(self) -> None:
         """Releases lanes whose wait is over, after something that may have ended it."""
         if (self.status == AT_BSYNC).any():
-            for number, members in enumerate(self.B):
-                if members is not None:
-                    self.release_bsync(number)
+            for number in range(len(self.B)):
+                self.release_bsync(number)
         if (self.status == AT_WARPSYNC).any():
             self.release_warpsync()
         if (self.status == AT_BAR).any():
             self.release_barriers()
 
     def release_bsync(self, number: int) -> None:
-        """Lets lanes at BSYNC `number` go where all live members of their warp have come."""
+        """Lets lanes at BSYNC `number` go where all live members of their warp have come, at whatever BSYNC of that number they wait; and those
+        that are members no more (a function called meanwhile has taken the register)."""
         members = self.B[number]
-        if members is None:
-            return
-        members = members & self.live()
         waiting = (self.status == AT_BSYNC) & (self.waiting_for == number)
-        complete = ~(members & ~waiting).any(axis=1, keepdims=True)
-        released = waiting & members & complete
+        if members is None:
+            released = waiting
+        else:
+            live = members & self.live()
+            complete = ~(live & ~waiting).any(axis=1, keepdims=True)
+            released = waiting & (~members | complete)
         if released.any():
             self.status[released] = RUNNING
-            left = members & ~released
-            self.B[number] = left if left.any() else None
+            self.gather(released)
+            if members is not None:
+                left = members & ~released & self.live()
+                self.B[number] = left if left.any() else None
 
     def release_warpsync(self) -> None:
         """Lets lanes at WARPSYNC go when every live lane of their mask waits there too."""
@@ -273,10 +288,29 @@ class Machine:
         if not released.any():
             return
         self.status[released] = RUNNING
+        self.part(released)
         together = released & (self.collective >= 0)
         if together.any():  # a collective region runs once for all: everyone enters by the last door
             place = np.where(together, self.pcs, -1).max(axis=1, keepdims=True)
             self.pcs = np.where(together, place, self.pcs).astype(np.int32)
+
+    def part(self, released: Array) -> None:
+        """Lanes that leave a WARPSYNC go on with those of the same mask only, until they meet others at a barrier of any kind."""
+        masks = np.where(released, self.waiting_for, 0)
+        mixed = (masks != masks.max(axis=1, keepdims=True)) & released
+        if not mixed.any() and self.party is None:
+            return
+        lowest = np.bitwise_count((masks & (~masks + np.uint32(1))) - np.uint32(1))
+        party = self.party if self.party is not None else np.zeros((self.warps, 32), np.int64)
+        rows = mixed.any(axis=1, keepdims=True)
+        party = np.where(released, np.where(rows, lowest, 0), party)
+        self.party = party if party.any() else None
+
+    def gather(self, released: Array) -> None:
+        """Lanes that leave BSYNC or a CTA barrier belong together again."""
+        if self.party is not None:
+            party = np.where(released, 0, self.party)
+            self.party = party if party.any() else None
 
     def release_barriers(self) -> None:
         """Lets threads at a CTA barrier go when as many have come as it expects."""
@@ -293,6 +327,10 @@ class Machine:
                 complete = count + int(((status == EXITED) & there).sum()) >= expected
             if complete and count:
                 status[waiting] = RUNNING
+                if self.party is not None:
+                    released = np.zeros((self.warps, 32), np.bool_)
+                    released[rows] = waiting
+                    self.gather(released)
                 del self.arrived[cta, number], self.expected[cta, number]
                 votes = self.votes.pop((cta, number), None)
                 if votes is not None:

@@ -12,7 +12,7 @@ from sassay.errors import EmulationError, UnsupportedError
 from sassay.isa.semantics.algebra import FloatOp
 from sassay.isa.semantics.numpy_algebra import NUMPY
 from sassay.ptx.ast import TYPE_BITS, AddressOperand, PtxOperand, Register, RegOperand, SinkOperand, Variable, VectorOperand
-from sassay.ptx.semantics.events import CopyEvent, MatrixEvent, MemoryEvent
+from sassay.ptx.semantics.events import CopyEvent, FragmentEvent, MatrixEvent, MemoryEvent
 
 if TYPE_CHECKING:
     from sassay.emu.ptx_cta import Cta
@@ -153,6 +153,41 @@ def _parameter(cta: Cta, event: MemoryEvent, base: Variable, mask: Array) -> Non
         else:
             values = [int(v).to_bytes(event.size, "little") for v in _stored(cta, event.sources[i], bits, mask)]
             row[mask, at : at + event.size] = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), -1)
+
+
+def fragment(cta: Cta, event: FragmentEvent, mask: Array) -> None:
+    """wmma.load and wmma.store. Element e, counted by rows, is the e-th of the warp's registers in order of lanes (this interpreter's choice)."""
+    bits, count = TYPE_BITS[event.type], event.rows * event.columns
+    packed = 1 if event.type in ("tf32", "f32", "f64", "s32") else 32 // bits
+    for warp in np.flatnonzero(mask.reshape(-1, 32).any(1)):
+        here = np.zeros(cta.lanes, bool)
+        here[warp * 32 : warp * 32 + 32] = True
+        if (here & ~mask).any():
+            raise EmulationError(f"'{event.name}' with lanes missing")
+        start = addresses(cta, event.address, here)
+        stride = event.rows if event.by_column else event.columns
+        if event.stride is not None:
+            stride = int(cta.operand(event.stride, 32, here)[0])
+        slots = np.arange(32 * len(event.registers) * packed).reshape(32, len(event.registers), packed)
+        element = slots % count
+        row, column = element // event.columns, element % event.columns
+        offset = (column * stride + row if event.by_column else row * stride + column) * (bits // 8)
+        for r, operand in enumerate(event.registers):
+            whole = np.zeros(32, np.uint64)
+            value = cta.operand(operand, 32 if bits < 64 else 64, here) if event.store else whole
+            for k in range(packed):
+                place = start[:1] + offset[:, r, k].astype(np.uint64)
+                lanes = np.arange(warp * 32, warp * 32 + 32)
+                for space, which in _split(event.space, place):
+                    store, at = positions(cta, space, place[which], lanes[which], bits // 8)
+                    if event.store:
+                        part = (value[which].astype(np.uint64) >> np.uint64(bits * k)) & np.uint64((1 << bits) - 1)
+                        store.store(at, bits // 8, _words(part.astype(dtype(bits)), bits))
+                    else:
+                        got = _join(store.load(at, bits // 8), bits).astype(np.uint64)
+                        whole[which] |= got << np.uint64(bits * k)
+            if not event.store:
+                loaded(cta, operand, whole.astype(dtype(max(bits, 32))), f"b{max(bits, 32)}", here)
 
 
 def _join(words: tuple[Array, ...], bits: int) -> Array:

@@ -21,14 +21,14 @@ WARP_BARRIER = 16
 
 
 class Barriers:
-    """Which lanes wait at which barrier. `waiting` marks them; `arrived` also those that went on after bar.arrive."""
+    """Which lanes wait at which barrier. `waiting` marks them; `arrived`, by barrier, also those that went on after bar.arrive."""
 
     def __init__(self, cta: Cta) -> None:
         self.cta = cta
         n = cta.lanes
-        self.waiting, self.arrived = np.zeros(n, bool), np.zeros(n, bool)
+        self.waiting, self.arrived = np.zeros(n, bool), np.zeros((16, n), bool)
         self.number = np.full(n, -1)
-        self.count = np.zeros(n, np.int64)
+        self.count = np.zeros(16, np.int64)
         self.vote = np.zeros(n, bool)
         self.members = np.zeros(n, np.uint32)
         self.at: dict[int, tuple[BarrierEvent, Instruction]] = {}
@@ -52,15 +52,21 @@ class Barriers:
         if (numbers > 15).any():
             raise EmulationError(f"{instruction.location}: barrier number {int(numbers.max())}")
         counts = event.operands[1:2] if event.target is None or len(event.operands) == 3 else ()
-        self.number[mask] = numbers
-        self.count[mask] = cta.operand(counts[0], 32, mask) if counts else 0
-        self.arrived |= mask
+        wanted = cta.operand(counts[0], 32, mask).astype(np.int64) if counts else np.zeros(numbers.size, np.int64)
+        lanes = np.flatnonzero(mask)
+        for number in np.unique(numbers):
+            here_too = lanes[numbers == number]
+            if self.arrived[number, here_too].any():
+                raise EmulationError(f"{instruction.location}: threads come to barrier {number} again before it is complete")
+            self.arrived[number, here_too] = True
+            self.count[number] = wanted[numbers == number].max()
         if event.target is not None:
             self.vote[mask] = cta.operand(event.operands[-1], 1, mask)
         if "arrive" in words:
             cta.place[mask] = here + 1
         else:
             self.at[here] = (event, instruction)
+            self.number[mask] = numbers
             self.waiting |= mask
             cta.place[mask] = here
         for number in np.unique(numbers):
@@ -71,7 +77,7 @@ class Barriers:
         """Release what can be released now that other lanes have ended; whether any lane was."""
         before = int(self.waiting.sum())
         self._settle_warps()
-        for number in np.unique(self.number[self.arrived]):
+        for number in np.flatnonzero(self.arrived.any(1)):
             self._complete(int(number))
         return int(self.waiting.sum()) != before
 
@@ -79,30 +85,30 @@ class Barriers:
         lane = int(self.waiting.argmax())
         step = self.cta.program.steps[int(self.cta.place[lane])]
         number = int(self.number[lane])
-        came = int((self.arrived & (self.number == number)).sum())
+        came = int(self.arrived[number].sum()) if number < WARP_BARRIER else int((self.number == number).sum())
         return f"{step.instruction.location}: {step.instruction.mnemonic}, {came} threads arrived"
 
     def _complete(self, number: int) -> None:
         """Release a barrier's lanes once enough have come. Lanes that a warp lacks or that have ended count with those of their warp."""
         cta = self.cta
-        came = self.arrived & (self.number == number)
+        came = self.arrived[number].copy()
         if not came.any():
             return
         live = (cta.place < DONE).reshape(-1, WARP)
         rows = came.reshape(-1, WARP)
         total = int((rows | (~live & rows.any(1, keepdims=True))).sum())
-        wanted = int(self.count[came].max()) or int(live.any(1).sum()) * WARP
+        wanted = int(self.count[number]) or int(live.any(1).sum()) * WARP
         if total < wanted:
             return
-        waiting = came & self.waiting
+        waiting = came & self.waiting & (self.number == number)
         for here in np.unique(cta.place[waiting]):
             event, _ = self.at[int(here)]
             if event.target is not None:
                 self._reduce(event, came, waiting & (cta.place == here))
         cta.place[waiting] += 1
         self.waiting[waiting] = False
-        self.arrived[came] = False
-        self.number[came] = -1
+        self.arrived[number] = False
+        self.number[waiting] = -1
 
     def _reduce(self, event: BarrierEvent, came: Array, lanes: Array) -> None:
         words = event.name.split(".")

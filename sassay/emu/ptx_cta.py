@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sassay.emu.memory import LOCAL_WINDOW, SHARED_WINDOW, Fault, GlobalMemory, Store
-from sassay.emu.ptx_access import Array, access, copy_async, dtype, matrix
+from sassay.emu.ptx_access import Array, access, copy_async, dtype, fragment, matrix
 from sassay.emu.ptx_barrier import WARP, Barriers
 from sassay.emu.ptx_layout import Layout
 from sassay.errors import EmulationError, SassayError, UnsupportedError
@@ -33,7 +33,7 @@ from sassay.ptx.ast import (
 )
 from sassay.ptx.semantics import Compiled
 from sassay.ptx.semantics.compiled import float_bits
-from sassay.ptx.semantics.events import BarrierEvent, ControlEvent, CopyEvent, Event, HintEvent, MatrixEvent, MemoryEvent, StackEvent
+from sassay.ptx.semantics.events import BarrierEvent, ControlEvent, CopyEvent, Event, FragmentEvent, HintEvent, MatrixEvent, MemoryEvent, StackEvent
 
 Dim = tuple[int, int, int]
 DONE = 1 << 30
@@ -206,6 +206,8 @@ class Cta:
             copy_async(self, event, mask)
         elif isinstance(event, MatrixEvent):
             matrix(self, event, mask)
+        elif isinstance(event, FragmentEvent):
+            fragment(self, event, mask)
         else:
             self._stack(event, mask)
         return False
@@ -270,11 +272,28 @@ class Cta:
         if compiled.exchange:
             shape = (self.lanes // WARP, WARP)
             wide = [np.broadcast_to(v, (self.lanes,)).reshape(shape) for v in values]
-            results = tuple(np.broadcast_to(r, shape).reshape(-1) for r in compiled.run(mask.reshape(shape), *wide))
-        else:
-            results = compiled.run(*values)
-        for register, value in zip(compiled.writes, results, strict=True):
+            for part in self._parties(step.instruction, mask):
+                results = tuple(np.broadcast_to(r, shape).reshape(-1) for r in compiled.run(part.reshape(shape), *wide))
+                for register, value in zip(compiled.writes, results, strict=True):
+                    self.write(register, value, part)
+            return
+        for register, value in zip(compiled.writes, compiled.run(*values), strict=True):
             self.write(register, value, mask)
+
+    def _parties(self, instruction: Instruction, mask: Array) -> list[Array]:
+        """Lanes that exchange values with each other: those of one member mask, where a warp's lanes name several."""
+        if instruction.opcode not in ("vote", "match", "redux", "shfl") or "sync" not in instruction.modifiers:
+            return [mask]
+        operand = instruction.operands[-1]
+        if isinstance(operand, IntOperand):
+            return [mask]
+        members = np.zeros(self.lanes, np.uint32)
+        members[mask] = self.operand(operand, 32, mask)
+        rows, here = members.reshape(-1, WARP), mask.reshape(-1, WARP)
+        top = np.where(here, rows, 0).max(1, keepdims=True)
+        if ((rows == top) | ~here).all():
+            return [mask]
+        return [mask & (members == value) for value in np.unique(members[mask])]
 
     def operand(self, operand: PtxOperand | None, bits: int, mask: Array) -> Array:
         """A stored or passed operand, one value for each lane of `mask`."""

@@ -7,19 +7,24 @@ warps passed lies between (vector clocks over the warps of a CTA). Lanes of one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sassay.emu.machine import Array, Machine, Step
-from sassay.emu.values import guard_of
+from sassay.emu.values import fetch_of, guard_of, spread
 from sassay.errors import SassError
+from sassay.isa.semantics.numpy_algebra import NUMPY
 from sassay.sass.effects import effects
+from sassay.sass.meaning import compile_instruction
 from sassay.sass.model import File, Instruction, Reg
 
 LIMIT = 100
 """Findings kept; each place in the code and each kind is reported once."""
+SPIN_REACH = 32
+"""How many instructions before an ATOMS.CAST its load is looked for."""
 Shadow = list[Any]
 
 
@@ -46,6 +51,7 @@ class Sanitizer:
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
         self.index = 0
+        self.spins: set[int] = set()
         self.written: dict[File, Shadow] = {f: [False] * 256 for f in (File.R, File.UR, File.P, File.UP)}
         machine.new_batch.append(self.new_batch)
         machine.barrier_passed.append(self.barrier)
@@ -56,6 +62,18 @@ class Sanitizer:
             return
         self.seen.add((kind, index))
         self.findings.append(Finding(kind, self.m.program.kernel, 16 * index, self.m.thread_name(lane), detail))
+
+    def watch_program(self, instructions: Sequence[Instruction]) -> None:
+        """Finds the loads of compare-and-swap loops (ATOMS.CAST of what LDS gave): they are part of an atomic and race with plain writes only."""
+        for at, instr in enumerate(instructions):
+            if "CAST" not in instr.modifiers:
+                continue
+            compare = next((o for o in instr.operands[2:] if isinstance(o, Reg)), None)
+            for back in range(at - 1, max(at - SPIN_REACH, -1), -1):
+                load = instructions[back]
+                if load.opcode == "LDS" and load.operands[0] == compare:
+                    self.spins.add(back)
+                    break
 
     def new_batch(self) -> None:
         """Fresh shadow state."""
@@ -91,7 +109,12 @@ class Sanitizer:
         if instr.opcode == "STL":  # a callee saves its caller's registers, written or not
             data = instr.operands[-1]
             uses = [u for u in uses if not (isinstance(data, Reg) and u[1] is data.file and 0 <= u[2] - data.index < 4)]
+        merged = instr.operands[0] if instr.operands else None
+        if instr.opcode == "PRMT" and isinstance(merged, Reg):  # part of a register is replaced: its rest may be anything
+            uses = [u for u in uses if (u[1], u[2]) != (merged.file, merged.index)]
         defs = [(self.written[f], first + k) for f, first, width in effect.defs if f in self.written for k in range(width)]
+        if instr.opcode == "SHFL":
+            return self._shuffled(index, instr, step, uses, defs)
         guard = guard_of(self.m, instr.guard)
         m = self.m
         if not uses and not defs:
@@ -110,6 +133,40 @@ class Sanitizer:
                     else:
                         mask = m.mask if guard is None else m.mask & guard()
                         shadow[register] = mask if shadow[register] is False else shadow[register] | mask
+
+        return watched
+
+    def _shuffled(self, index: int, instr: Instruction, step: Step, uses: list[Any], defs: list[Any]) -> Step:
+        """SHFL reads one lane's value: that one must have been written, so the shadow travels with the value."""
+        m = self.m
+        compiled = compile_instruction(instr, NUMPY)
+        data = next((o for o in instr.operands[2:3] if isinstance(o, Reg) and not o.is_zero), None)
+        if data is None or not compiled.reads or compiled.reads[0].operand != 2:
+            return step
+        others = [u for u in uses if (u[1], u[2]) != (data.file, data.index)]
+        fetches = [fetch_of(m, instr, access) for access in compiled.reads]
+        source, guard = self.written[data.file], guard_of(m, instr.guard)
+        place = next((k for k, a in enumerate(compiled.writes) if a.operand == 1), None)
+
+        def watched() -> None:
+            self.index = index
+            for shadow, file, register in others:
+                if shadow[register] is not True:
+                    self._check(index, shadow[register], file, register, guard)
+            state = source[data.index]
+            mask = m.mask if guard is None else m.mask & guard()
+            came: Any = True
+            if state is not True and place is not None:
+                values = [registers[at] for registers, at in (f if isinstance(f, tuple) else ([f()], 0) for f in fetches)]
+                told = np.broadcast_to(np.asarray(state), (m.warps, 32)).astype(np.uint32)
+                came = compiled.run(mask, told, *(spread(m, v) for v in values[1:]))[place] != 0
+            step()
+            for shadow, register in defs:
+                if shadow[register] is True and came is True:
+                    continue
+                old = np.broadcast_to(np.asarray(shadow[register]), (m.warps, 32))
+                is_result = shadow is self.written[File.R]
+                shadow[register] = np.where(mask, came if is_result else True, old)
 
         return watched
 
@@ -146,7 +203,8 @@ class Sanitizer:
             if bad.any():
                 lane = int(bad.argmax())
                 self.report("uninitialised shared", index, int(who[lane]), f"byte {self._offset(at[lane])} is read before it is written")
-        self._race(at, who, warp, self.writer, self.writer_clock, self.writer_atomic if how == "atomic" else None, "written")
+        spins = index in self.spins
+        self._race(at, who, warp, self.writer, self.writer_clock, self.writer_atomic if how == "atomic" or spins else None, "written")
         if how != "read":
             self._race(at, who, warp, self.reader, self.reader_clock, None, "read")
             self.shared_written[at] = True
@@ -156,7 +214,7 @@ class Sanitizer:
                 for k in range(1, 4):
                     self.shared_written[at + k] = True
             self.writer[at], self.writer_clock[at], self.writer_atomic[at] = warp, clock, how == "atomic"
-        if how == "read":
+        if how == "read" and not spins:
             self.reader[at], self.reader_clock[at] = warp, clock
 
     def _offset(self, position: Any) -> str:

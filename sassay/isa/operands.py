@@ -73,6 +73,8 @@ def _cs2r(mods: Modifiers) -> int:
 
 def _matrix_count(mods: Modifiers) -> int:
     """LDSM, STSM, MOVM: the trailing count of matrices."""
+    if "U4TO8" in mods:
+        return 2
     return int(mods[-1]) if mods and mods[-1] in ("2", "4") else 1
 
 
@@ -345,7 +347,7 @@ ROWS: dict[str, Row] = {
     "LDSM": ("R", "matrices", "1"),
     "STSM": ("none", "", "1 matrices"),
     "LDGSTS": ("none", "", "1"),
-    **_same("ATOMG ATOM ATOMS", ("P?R", "atomic", "1 atomic")),
+    **_same("ATOMG ATOM ATOMS", ("P?R?", "atomic", "1 atomic")),
     **_same("REDG RED REDS REDAS", ("none", "", "1 atomic")),
     "SYNCS": ("[PQ]?[RU]?", "sync", "1 sync_data"),
     "UTCATOMSWS": ("Q?U", "1", "1"),

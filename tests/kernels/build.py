@@ -1,4 +1,7 @@
-"""Compiles the CUDA kernels beside this file to the PTX committed with them: `python tests/kernels/build.py [name ...]` (needs nvcc 13.5)."""
+"""Compiles the CUDA kernels beside this file to the PTX committed with them: `python tests/kernels/build.py [name ...]`.
+
+Needs nvcc 13.5; kernels that include the headers of halves or cooperative groups need CCCL too (NVCC_APPEND_FLAGS=-I.../include/cccl).
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ class MemoryOp:
     `address`: operand position of the address; `source`: of the second address (the global one of a copy). `wide`: the address is 64 bits.
     `data`: what is stored, or the atomic's operands (for compare-and-swap: compare, then new value).
     `result`: where the loaded or old value goes. `predicate_result`: a predicate destination (CAST: whether it swapped; a
-    register result of CAST is that as 1 or 0).
+    register result of CAST is that as 1 or 0, as wide as its operands). With packed halves: whether the address was global; nothing is done
+    elsewhere.
     `predicate`: a condition operand: a copy with a false one writes zeros (`inverted`: negated in the text).
     `operation` of atomics: ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST POPC_INC; `type`: U32 S32 U64 S64 F32 F64 F16x2 BF16x2 (`lanes` of them
     side by side).
@@ -261,9 +262,9 @@ def _atomic(shape: Shape, words: _Words, common: dict[str, Any]) -> MemoryOp:
     if len(after) != wanted or len(before) != (0 if reduce or (cast and flag >= 0) else 1):
         raise words.fail("the register operands are not known")
     live = flag >= 0 and not shape.operands[flag].zero
-    if live and not cast:
+    if live and not cast and type_ not in ("F16x2", "BF16x2"):
         raise words.fail("the predicate result is not known")
-    result = tuple(a for i in before for a in _parts(i, 4 if cast else size, lanes) if not shape.operands[i].zero)
+    result = tuple(a for i in before for a in _parts(i, size, lanes) if not shape.operands[i].zero)
     return MemoryOp(
         "reduce" if reduce else "atomic", _SPACES[shape.opcode], size, lanes, address=address, wide=_is_wide(shape),
         data=tuple(a for i in after for a in _parts(i, size, lanes)), result=result,

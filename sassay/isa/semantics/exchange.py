@@ -7,6 +7,8 @@ Exchange names, params and arguments (the active mask always first):
   match_any (bits): (value) -> (mask of lanes with the same value);  match_all (bits): (value) -> (mask or 0, all equal)
   first: (value) -> (value of the lowest active lane);  elect: (p) -> (whether this is the lowest active lane with p, that lane's number)
   fswzadd (pattern, rounding, ftz): (a, b) -> (sum);  movm (16, T): (value) -> (transposed 8x8 halves)
+  movm (U4TO8, ""): (value) -> (bytes of the row's nibbles 0..15, of 16..31)
+  wmma (shape, types of d, a, b, c, registers of a, of b, satfinite): PTX only, see numpy_wmma
   mma (shape, d type, a type, b type, c type, options): (A parts, B parts, C parts) -> D parts, all as 32-bit registers (f64: 64-bit)
 """
 
@@ -98,16 +100,21 @@ def match(site: Site) -> Function:
     return fn
 
 
-@operation("R2UR", evidence=[("", DOC, "lowering: values uniform over the warp move to the uniform file; first active lane otherwise assumed")])
+@operation(
+    "R2UR",
+    evidence=[("", "assumed", "lowering: values uniform over the warp move to the uniform file; the rest is a reading of ptxas's code for masks")],
+)
 def r2ur(site: Site) -> Function:
-    """d = the value of the lowest active lane."""
+    """p = whether the active lanes have one value; d = the value of the lowest active lane."""
     site.lanes = True
-    if any(site.write_predicates(1)):
-        raise site.fail("the predicate result is not known")
+    tested = any(site.write_predicates(1))
     site.write()
     site.integer()
-    f = site.alg.exchange(Exchange("first", (32,)))
-    return lambda active, value: (None, *f(active, value))
+    first = site.alg.exchange(Exchange("first", (32,)))
+    if not tested:
+        return lambda active, value: (None, *first(active, value))
+    same = site.alg.exchange(Exchange("match_all", (32, 1), ("32",)))
+    return lambda active, value: (same(active, value)[1], *first(active, value))
 
 
 @operation("ELECT", evidence=[("", DOC, "ptx elect.sync: one lane of the mask; taken as the lowest")])
@@ -120,12 +127,21 @@ def elect(site: Site) -> Function:
     return site.alg.exchange(Exchange("elect", (1, 32)))
 
 
-@operation("MOVM", evidence=[("", DOC, "ptx movmatrix")])
+@operation(
+    "MOVM",
+    evidence=[("U4TO8", "assumed", "lowering of mma for single bits: 8 rows of 32 nibbles to bytes as IMMA takes them"), ("", DOC, "ptx movmatrix")],
+)
 def movm(site: Site) -> Function:
-    """d = an 8x8 matrix of 16-bit values, spread over the warp, transposed."""
-    if not site.flag("16") or not site.flag("MT88"):
-        raise site.fail("only .16.MT88 is known")
+    """d = an 8x8 matrix of 16-bit values, spread over the warp, transposed; .U4TO8: 8 rows of 32 nibbles as two registers of bytes."""
     site.lanes = True
+    if site.flag("U4TO8"):
+        if not site.flag("M832"):
+            raise site.fail("only .U4TO8.M832 is known")
+        site.write(32, 2)
+        site.integer()
+        return site.alg.exchange(Exchange("movm", (32, 32), ("U4TO8", "")))
+    if not site.flag("16") or not site.flag("MT88"):
+        raise site.fail("only .16.MT88 and .U4TO8.M832 are known")
     site.write()
     site.integer()
     return site.alg.exchange(Exchange("movm", (32,), ("16", "T")))

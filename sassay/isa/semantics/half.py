@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sassay.isa.semantics.algebra import FloatOp
@@ -30,10 +31,17 @@ def _is_immediate_pair(site: Site) -> bool:
     return a is not None and b is not None and a.kind == "imm" and b.kind == "imm" and a.number in ("f16", "bf16") and b.number == a.number
 
 
-def pair(site: Site) -> None:
-    """The next operand as (low, high) halves with its selection and signs. An immediate is printed as two numbers, high half first."""
+def pair(site: Site, *, bars: bool = False) -> None:
+    """The next operand as (low, high) halves with its selection and signs. An immediate is printed as two numbers, high half first.
+
+    `bars`: the operation takes magnitude and sign apart and writes the operand in bars; its halves come raw.
+    """
     alg = site.alg
     s = site.peek()
+    if bars:
+        if s is None or s.neg or s.invert or not s.absolute:
+            raise site.fail(f"operand {site.at} without bars")
+        s = replace(s, absolute=False)
     if s is None:
         raise site.fail(f"operand {site.at} is missing")
     if s.kind == "imm":
@@ -123,17 +131,17 @@ def hfma2(site: Site) -> Function:
     return _arithmetic(site, "fma", 3)
 
 
-@operation("HMNMX2", evidence=[("", DOC, "ptx min/max.f16x2; lowering")])
+@operation("HMNMX2", evidence=[("XORSIGN", DOC, "ptx min/max.xorsign.abs.f16x2; lowering"), ("", DOC, "ptx min/max.f16x2; lowering")])
 def hmnmx2(site: Site) -> Function:
     """d = min(a, b) where p, else max, in both halves."""
     alg = site.alg
     format_ = format_of(site)
-    ftz, nan = site.flag("FTZ"), site.flag("NAN")
+    ftz, nan, xor = site.flag("FTZ"), site.flag("NAN"), site.flag("XORSIGN")
     site.write()
-    pair(site)
-    pair(site)
+    pair(site, bars=xor)
+    pair(site, bars=xor)
     p = choice(site)
-    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=False)
+    f = extremum(site, format_, 16, ftz=ftz, nan_wins=nan, xorsign=xor)
     if p is not None:
         return lambda a, b: (alg.concat(f(a[1], b[1], p), f(a[0], b[0], p), 16, 16),)
     return lambda a, b, q: (alg.concat(f(a[1], b[1], q), f(a[0], b[0], q), 16, 16),)

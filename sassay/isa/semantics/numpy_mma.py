@@ -99,7 +99,7 @@ def _split_parts(op: Exchange, parts: tuple[Array, ...], a_bits: int, b_bits: in
     return parts[:na], parts[na : na + nb], parts[na + nb :]
 
 
-def _exponents(values: Array, emin: int) -> Array:
+def exponents(values: Array, emin: int) -> Array:
     """Exponents of the significands as the format holds them: subnormals keep the smallest one."""
     return np.maximum(np.frexp(values)[1] - 1, emin)
 
@@ -123,7 +123,7 @@ def _float(op: Exchange) -> Callable[..., tuple[Array, ...]]:
         if name in ("e2m3", "e3m2"):
             x = x & np.uint8(0x3F)
         v = widen(x, name)
-        return v, _exponents(v, FORMATS[name].emin)
+        return v, exponents(v, FORMATS[name].emin)
 
     def fn(active: Array, *parts: Array) -> tuple[Array, ...]:
         pa, pb, pc = _split_parts(op, parts, ba, bb)
@@ -131,13 +131,13 @@ def _float(op: Exchange) -> Callable[..., tuple[Array, ...]]:
         c = _gather_result(pc, rows, 16 if half else 32)
         for k in range(0, depth, block):
             s = slice(k, k + block)
-            c = _block(va[..., :, None, s], vb[..., None, :, s], ea[..., :, None, s] + eb[..., None, :, s], c, half, floor)
+            c = block_product(va[..., :, None, s], vb[..., None, :, s], ea[..., :, None, s] + eb[..., None, :, s], c, half, floor)
         return _scatter_result(c, rows, 16 if half else 32)
 
     return fn
 
 
-def _block(va: Array, vb: Array, exponent: Array, c: Array, half: bool, floor: int) -> Array:
+def block_product(va: Array, vb: Array, exponent: Array, c: Array, half: bool, floor: int) -> Array:
     """C plus a block of products (last axis), in one step."""
     name = "f16" if half else "f32"
     products = va * vb
@@ -147,7 +147,7 @@ def _block(va: Array, vb: Array, exponent: Array, c: Array, half: bool, floor: i
     products = np.where(np.isfinite(products), products, 0.0)
     addend = np.where(np.isfinite(addend), addend, 0.0)
     top = np.where(products != 0, exponent, floor).max(axis=-1)
-    top = np.maximum(top, np.where(addend != 0, _exponents(addend, FORMATS[name].emin), floor))
+    top = np.maximum(top, np.where(addend != 0, exponents(addend, FORMATS[name].emin), floor))
     scale = _FRACTION - top
     total = np.trunc(np.ldexp(products, scale[..., None])).sum(axis=-1) + np.trunc(np.ldexp(addend, scale))
     value = np.where(special, plain, np.ldexp(total + 0.0, -scale))

@@ -25,6 +25,10 @@ def resolve(op: Exchange) -> Callable[..., tuple[Array, ...]]:
         from sassay.isa.semantics import numpy_mma
 
         return numpy_mma.resolve(op)
+    if op.name == "wmma":
+        from sassay.isa.semantics import numpy_wmma
+
+        return numpy_wmma.resolve(op)
     maker = _MAKERS.get(op.name)
     if maker is None:
         raise UnsupportedError(f"warp exchange {op.name} has no concrete model")
@@ -165,7 +169,18 @@ def _elect(op: Exchange) -> Callable[..., tuple[Array, ...]]:
     return fn
 
 
+def _nibbles(active: Array, value: Array) -> tuple[Array, ...]:
+    """Four lanes hold a row of 32 nibbles; they get bytes 4q .. 4q+3 of its first half and of its second."""
+    v = _wide(value)
+    nibbles = (v[..., None] >> np.arange(0, 32, 4, dtype=U32) & U32(15)).astype(np.uint8)
+    rows = nibbles.reshape(*v.shape[:-1], 8, 2, 16)
+    return tuple(np.ascontiguousarray(rows[..., half, :]).reshape(*v.shape[:-1], 128).view(U32) for half in (0, 1))
+
+
 def _movm(op: Exchange) -> Callable[..., tuple[Array, ...]]:
+    if op.params[0] == "U4TO8":
+        return _nibbles
+
     def fn(active: Array, value: Array) -> tuple[Array, ...]:
         v = np.ascontiguousarray(_wide(value))
         halves = v.view(np.uint16).reshape(*v.shape[:-1], 8, 8)

@@ -98,6 +98,23 @@ class MatrixEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class FragmentEvent:
+    """wmma.load and wmma.store: a matrix of `rows` x `columns` elements of `type`, `stride` elements from row to row (from column to column
+    where `by_column`). Which lane holds which element is open: see `fragment_slots`."""
+
+    name: str
+    space: str
+    address: AddressOperand
+    registers: tuple[PtxOperand | None, ...]
+    stride: PtxOperand | None
+    rows: int
+    columns: int
+    type: str
+    by_column: bool
+    store: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StackEvent:
     """alloca, stacksave, stackrestore. `operand`: bytes or the saved position."""
 
@@ -107,7 +124,7 @@ class StackEvent:
     align: int = 8
 
 
-Event = MemoryEvent | BarrierEvent | ControlEvent | HintEvent | CopyEvent | MatrixEvent | StackEvent
+Event = MemoryEvent | BarrierEvent | ControlEvent | HintEvent | CopyEvent | MatrixEvent | FragmentEvent | StackEvent
 
 CONTROL = {"bra", "brx", "call", "ret", "exit", "trap", "brkpt"}
 HINTS = {"prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent", "createpolicy"}
@@ -131,6 +148,8 @@ def event_of(instruction: Instruction) -> Event | None:
         return _copy(instruction)
     if opcode in ("ldmatrix", "stmatrix"):
         return _matrix(instruction)
+    if opcode == "wmma" and instruction.modifiers[0] in ("load", "store"):
+        return _fragment(instruction)
     if opcode in ("alloca", "stacksave", "stackrestore"):
         return _stack(instruction)
     return None
@@ -228,6 +247,26 @@ def _matrix(instruction: Instruction) -> MatrixEvent:
     store = instruction.opcode == "stmatrix"
     address, data = instruction.operands if store else instruction.operands[::-1]
     return MatrixEvent(instruction.mnemonic, _address(instruction, address), _elements(data), "trans" in instruction.modifiers, store)
+
+
+WMMA_SHAPES = {"m16n16k16": (16, 16, 16), "m8n32k16": (8, 32, 16), "m32n8k16": (32, 8, 16), "m16n16k8": (16, 16, 8), "m8n8k4": (8, 8, 4)}
+
+
+def _fragment(instruction: Instruction) -> FragmentEvent:
+    words, type_ = instruction.modifiers, _type(instruction)
+    shape = next((WMMA_SHAPES[w] for w in words if w in WMMA_SHAPES), None)
+    if shape is None or type_ not in ("f16", "bf16", "tf32", "f32", "f64", "s32", "s8", "u8"):
+        raise UnsupportedError(f"no semantics for '{instruction.mnemonic}'", instruction.location)
+    m, n, k = shape
+    rows, columns = {"a": (m, k), "b": (k, n)}.get(words[1], (m, n))
+    store = words[0] == "store"
+    operands = instruction.operands
+    address, data = (operands[0], operands[1]) if store else (operands[1], operands[0])
+    stride = operands[2] if len(operands) > 2 else None
+    place = _address(instruction, address)
+    return FragmentEvent(
+        instruction.mnemonic, _space(instruction), place, _elements(data), stride, rows, columns, type_, "col" in words, store,
+    )  # fmt: skip
 
 
 def _stack(instruction: Instruction) -> StackEvent:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sassay.isa.semantics.algebra import Exchange
 from sassay.ptx.ast import PairOperand, VectorOperand
 from sassay.ptx.semantics.compiled import Context, Getter, Value, Values, defines
+from sassay.ptx.semantics.events import WMMA_SHAPES
 
 
 def _set_exchange(c: Context, op: Exchange, *sources: object) -> None:
@@ -97,6 +98,9 @@ _SHAPES = {
 def matrix_product(c: Context) -> None:
     """mma.sync without sparsity or scaling: D = A * B + C over fragments spread over the warp."""
     words = c.instruction.modifiers
+    if "m16n8k256" in words and c.types == ["s32", "b1", "b1", "s32"] and "popc" in words:
+        _bit_product(c)
+        return
     shape = next((w for w in words if w in _SHAPES), "")
     if not shape or "sp" in c.flags or "block_scale" in c.flags or len(c.types) != 4 or any("::" in w for w in words):
         raise c.unsupported("this kind of matrix product")
@@ -113,6 +117,35 @@ def matrix_product(c: Context) -> None:
     _set_exchange(c, op, *sources)
     for index, element in enumerate(operands[0].elements):
         c.assign(element, c.shared_result(index), unit)
+
+
+@defines("wmma")
+def warp_matrix_product(c: Context) -> None:
+    """wmma.mma: D = A * B + C over fragments whose layout is open."""
+    words = c.instruction.modifiers
+    shape = next((w for w in words if w in WMMA_SHAPES), "")
+    if words[0] != "mma" or not shape or len(c.types) not in (2, 4):
+        raise c.unsupported("this kind of matrix product")
+    d, a, b, addend = c.types if len(c.types) == 4 else (c.types[0], "f16", "f16", c.types[1])
+    if a not in ("f16", "bf16", "tf32", "f64", "s8", "u8"):
+        raise c.unsupported("this kind of matrix product")
+    operands = [o if isinstance(o, VectorOperand) else VectorOperand((o,)) for o in c.operands]
+    unit = 64 if d == "f64" else 32
+    counts = [str(len(o.elements)) for o in operands[1:3]]
+    params = (shape, d, a, b, addend, *counts, "satfinite" if "satfinite" in c.flags else "")
+    op = Exchange("wmma", (unit,) * len(operands[0].elements), params)
+    _set_exchange(c, op, *(c.leaf(e, unit) for o in operands[1:4] for e in o.elements))
+    for index, element in enumerate(operands[0].elements):
+        c.assign(element, c.shared_result(index), unit)
+
+
+def _bit_product(c: Context) -> None:
+    """D = popcount(A and B) + C, or of their difference."""
+    operands = [o if isinstance(o, VectorOperand) else VectorOperand((o,)) for o in c.operands]
+    op = Exchange("mma", (32,) * 4, ("168256", "S32", "B1", "B1", "S32", c.pick("and", "xor").upper()))
+    _set_exchange(c, op, *(c.leaf(e, 32) for o in operands[1:4] for e in o.elements))
+    for index, element in enumerate(operands[0].elements):
+        c.assign(element, c.shared_result(index), 32)
 
 
 def _sass_shape(shape: str, type_: str) -> str:

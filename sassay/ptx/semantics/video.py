@@ -51,6 +51,40 @@ def arithmetic(c: Context) -> None:
     _finish(c, value, c.types[0])
 
 
+@defines("vabsdiff2", "vabsdiff4")
+def packed_difference(c: Context) -> None:
+    """Absolute differences part by part over whole words; .add sums them on top of the third source."""
+    alg, count = c.alg, int(c.instruction.opcode[-1])
+    width = 32 // count
+    registers = all(not (isinstance(o, RegOperand) and o.component) for o in c.operands)
+    if c.flags - {"add"} - set(c.types) or not registers or len(set(c.types[1:])) != 1 or c.types[0] != "u32":
+        raise c.unsupported("parts, saturation or mixed signs")
+    extend = alg.sext if c.types[1] == "s32" else alg.zext
+    x, y, z = (c.leaf(o, 32) for o in c.operands[1:4])
+    zero = alg.const(0, 32)
+
+    def differences(v: Values) -> list[object]:
+        out: list[object] = []
+        for k in range(count):
+            a, b = (extend(alg.extract(s(v), k * width + width - 1, k * width, 32), width, 32) for s in (x, y))
+            out.append(alg.ite(alg.slt(a, b, 32), alg.sub(b, a, 32), alg.sub(a, b, 32), 32))
+        return out
+
+    def total(v: Values) -> object:
+        value = z(v)
+        for part in differences(v):
+            value = alg.add(value, part, 32)
+        return value
+
+    def packed(v: Values) -> object:
+        value = zero
+        for k, part in enumerate(differences(v)):
+            value = alg.or_(value, _placed(c, alg.extract(part, width - 1, 0, 32), k * width, width), 32)
+        return value
+
+    c.result(total if "add" in c.flags else packed, width=32, signed=False)
+
+
 @defines("vset")
 def comparison_value(c: Context) -> None:
     """1 where the comparison holds, else 0."""
