@@ -8,6 +8,7 @@ checked against the concrete interpreter in the tests:
 - signs of factors are gathered on the first factor: (-a) * b = a * (-b), (-a) * (-b) = a * b, the same inside fma;
 - fma(a, 1, c) is a + c, and fma(0, k, c) with a finite constant k is c + 0 with the product's sign;
 - a + (-0) as an argument of another operation is a (they differ on NaNs only, which all operations treat alike);
+- a + (-0), where a is the result of an operation in that format, is a: its NaN is the canonical one already;
 - saturating what an addition, product or multiply-add gave is that operation saturating;
 - comparisons are brought to LT, LE, EQ, NE and NUM or the negation of one.
 """
@@ -159,8 +160,12 @@ class TermAlgebra:
     def _float(self, op: FloatOp, args: tuple[Term, ...]) -> Term:
         if op.name == "to_int":
             op = replace(op, format="")
-        if op.name == "add" and (saturated := self._saturated(op, args)) is not None:
-            return saturated
+        if op.name == "add":
+            changed = self._saturated(op, args)
+            if changed is None:
+                changed = self._settled(op, args)
+            if changed is not None:
+                return changed
         if op.name not in ("convert", "round"):
             args = tuple(self._plain(a) for a in args)
         if op.name == "convert" and op.format == op.source and op.format != "f64" and (op.saturate or op.ftz) and not (op.relu or op.finite):
@@ -179,6 +184,17 @@ class TermAlgebra:
         """A conversion of a format to itself that saturates or flushes: the operation before it with that mode, or the addition of -0."""
         sign = self.terms.const(1 << (a.width - 1), a.width)
         return self._float(FloatOp("add", op.format, ftz=op.ftz, saturate=op.saturate), (a, sign))
+
+    def _settled(self, op: FloatOp, args: tuple[Term, ...]) -> Term | None:
+        """x for x + (-0), where x is the result of an operation of that format: its NaN is the canonical one already."""
+        sign = 1 << (args[0].width - 1)
+        rest = [x for x in args if not (x.is_const and x.value == sign)]
+        if op.saturate or op.relu or op.format == "f64" or op.rounding == "RM" or len(rest) != 1:
+            return None
+        before = rest[0].data
+        if rest[0].op != "fn:float" or not isinstance(before, FloatOp) or before.name not in _SETTLES or before.format != op.format:
+            return None
+        return rest[0] if before.ftz or not op.ftz else None
 
     def _saturated(self, op: FloatOp, args: tuple[Term, ...]) -> Term | None:
         """x + (-0) saturating, where x is an operation that can saturate by itself."""
@@ -232,6 +248,10 @@ class TermAlgebra:
         if relation in ("EQ", "NE", "NUM") and a.ident > b.ident:
             a, b = b, a
         return self.terms.opaque("float", (a, b), 1, op)
+
+
+_SETTLES = frozenset({"add", "mul", "fma", "div", "sqrt", "convert", "round", "from_int"})
+"""Operations whose NaN results are canonical."""
 
 
 def unsettled(a: Term) -> Term | None:

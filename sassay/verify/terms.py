@@ -12,7 +12,7 @@ Every rule here is sound for all values; tests check each against evaluation on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import cast
 
 MAX_MONOMIALS = 48
@@ -174,12 +174,27 @@ class Terms:
         mask = (1 << width) - 1
         const, parts = self._flatten(const, parts, width)
         const &= mask
+        parts = self._shorten(parts, width)
         kept = sorted(((t, c & mask) for t, c in parts.items() if c & mask), key=lambda p: p[0].ident)
         if not kept:
             return self.const(const, width)
         if const == 0 and len(kept) == 1 and kept[0][1] == 1:
             return kept[0][0]
         return self.make("lin", tuple(t for t, _ in kept), (const, tuple(c for _, c in kept)), width)
+
+    def _shorten(self, parts: dict[Term, int], width: int) -> dict[Term, int]:
+        """Bitwise functions and selections times 2**s without their s top bits, which are shifted out."""
+        mask = (1 << width) - 1
+        out: dict[Term, int] = {}
+        for t, c in parts.items():
+            inner = t.args[0] if t.op == "zext" else t
+            kept = width - ((c & mask & -(c & mask)).bit_length() - 1) if c & mask else width
+            if inner.op in ("anf", "ite") and 1 < kept < inner.width:
+                t = self.zext(self.extract(inner, kept - 1, 0), width)
+                if t.op not in ("zext", inner.op):
+                    return parts
+            out[t] = out.get(t, 0) + c
+        return out
 
     def _flatten(self, const: int, parts: dict[Term, int], width: int) -> tuple[int, dict[Term, int]]:
         """Open zext(sum) where its coefficient shifts out all bits that the extension clears."""
@@ -247,8 +262,8 @@ class Terms:
 
     def _join_one(self, high: Term, parts: dict[Term, int], width: int) -> tuple[int, dict[Term, int]] | None:
         piece = high.args[0] if high.op == "zext" else high
-        if piece.op == "anf" and piece.width == 32 and width == 64:
-            return self._join_logic(high, parts)
+        if piece.op in ("anf", "ite") and high.op == "zext":
+            return self._join_logic(high, parts, width)
         if piece.op != "extract" or not isinstance(piece.data, int):
             return None
         mask = (1 << width) - 1
@@ -272,19 +287,19 @@ class Terms:
             rest[t] = rest.get(t, 0) + scale * c
         return scale * (whole_const - low_const), {t: c & mask for t, c in rest.items() if c & mask}
 
-    def _join_logic(self, high: Term, parts: dict[Term, int]) -> tuple[int, dict[Term, int]] | None:
-        """c * zext(f(low halves)) + c * 2**32 * zext(f(high halves)) is c * f(wholes)."""
-        mask = (1 << 64) - 1
+    def _join_logic(self, high: Term, parts: dict[Term, int], width: int) -> tuple[int, dict[Term, int]] | None:
+        """c * zext(f(low parts)) + c * 2**k * zext(f(high parts)) is c * zext(f(wholes)), f bitwise or a selection and the low parts k bits."""
+        mask = (1 << width) - 1
         factor = parts[high] & mask
-        if factor & 0xFFFFFFFF or high.op != "zext":
-            return None
+        upper = high.args[0]
         for low, c in parts.items():
-            if low.op != "zext" or low.args[0].op != "anf" or low.args[0].width != 32 or (c << 32) & mask != factor:
+            lower = low.args[0] if low.op == "zext" else low
+            if lower.op != upper.op or lower.width + upper.width > width or (c << lower.width) & mask != factor:
                 continue
-            fused = self.concat(high.args[0], low.args[0])
-            if fused.op != "concat":
+            fused = self._merge(upper, lower)
+            if fused is not None and fused.op != "concat":
                 rest = {t: d for t, d in parts.items() if t is not high and t is not low}
-                const, more = self._linear(fused)
+                const, more = self._linear(self.zext(fused, width))
                 for t, d in more.items():
                     rest[t] = rest.get(t, 0) + c * d
                 return c * const, {t: d & mask for t, d in rest.items() if d & mask}
@@ -435,7 +450,7 @@ class Terms:
         return {frozenset((term,)): (1 << term.width) - 1}
 
     def _from_monomials(self, monomials: Monomials, width: int) -> Term:
-        items = {s: m for s, m in monomials.items() if m}
+        items = {s: m for s, m in monomials.items() if m and not (width == 1 and len(s) > 1 and self._contradicts(s))}
         full = (1 << width) - 1
         if not items:
             return self.const(0, width)
@@ -451,6 +466,11 @@ class Terms:
         index = {t: i for i, t in enumerate(atoms)}
         rows = sorted((tuple(sorted(index[t] for t in s)), m) for s, m in items.items())
         return self.make("anf", tuple(atoms), (tuple(r for r, _ in rows), tuple(m for _, m in rows)), width)
+
+    def _contradicts(self, leaves: frozenset[Term]) -> bool:
+        """Whether predicates cannot hold together: two values equal, and one less than the other."""
+        equal = {frozenset(t.args) for t in leaves if t.op == "eq"}
+        return bool(equal) and any(t.op in ("ult", "slt") and frozenset(t.args) in equal for t in leaves)
 
     def bound(self, term: Term) -> int:
         """A number that the term does not exceed; at most 2**width - 1."""
@@ -576,6 +596,8 @@ class Terms:
             return self._truncate(a, width)
         if low and self.bound(a) >> low == 0:
             return self.const(0, width)
+        if a.op == "lin" and a.width == 64 and low > 32 and (half := self.extract(a, 63, 32)).op != "extract":
+            return self.extract(half, high - 32, low - 32)
         if a.op == "lin" and (upper := self._upper_sum(a, low)) is not None:
             return self.extract(upper, high - low, 0)
         if a.op == "lin" and low and a.width >= 64 and (pulled := self._pull_out(a, low)) is not None:
@@ -727,8 +749,13 @@ class Terms:
         width = high.width + low.width
         if high.is_const and low.is_const:
             return self.const(high.value << low.width | low.value, width)
-        if high.op == "anf" and low.op == "anf" and high.width == low.width == 32:
+        if high.op == "anf" and low.op == "anf" and high.width > 1 and low.width > 1:
             return self._merge_logic(high, low)
+        if (bit := self._copies_of(high)) is not None and bit is self._copies_of(low):
+            return self.neg(self.zext(bit, width))
+        if high.op == "ite" and low.op == "ite" and high.args[0] is low.args[0]:
+            yes, no = (self._whole(high.args[i], low.args[i]) for i in (1, 2))
+            return None if yes is None or no is None else self.ite(high.args[0], yes, no)
         if high.op == "extract" and isinstance(high.data, int):
             base = high.args[0]
             start = low.data if low.op == "extract" and low.args[0] is base else None
@@ -737,6 +764,23 @@ class Terms:
             if high.data == low.width and width <= base.width and self.extract(base, low.width - 1, 0) is low:
                 return self.extract(base, width - 1, 0)
         return None
+
+    def _whole(self, high: Term, low: Term) -> Term | None:
+        """Two parts of a value as one term that is no mere concatenation, or None."""
+        whole = self.concat(high, low)
+        if whole.op == "concat":
+            const, parts = self._linear(whole)
+            whole = self._join_halves(const, parts, whole.width)
+            if any(t.op == "zext" and t.args[0].op == "lin" for t in whole.args):
+                return None
+        return whole
+
+    def _copies_of(self, a: Term) -> Term | None:
+        """The bit that every bit of `a` is a copy of, or None."""
+        if a.op != "lin" or a.data != (0, ((1 << a.width) - 1,)):
+            return None
+        wide = a.args[0]
+        return wide.args[0] if wide.op == "zext" and wide.args[0].width == 1 else None
 
     def _merge_logic(self, high: Term, low: Term) -> Term | None:
         """The same bitwise function of the halves of several values, as that function of the whole values."""
@@ -751,22 +795,26 @@ class Terms:
                     whole[atom] = (other, fused)
                     left.remove(other)
                     break
-            else:
-                return None
+        single = [atom for atom in low.args if atom not in whole]
+        if len(single) > 1:
+            return None
+        for atom, other in zip(single, left, strict=True):
+            whole[atom] = (other, self.concat(other, atom))
         upper = {frozenset(leaves): mask for leaves, mask in self._monomials(high).items()}
-        total = self.const(0, 64)
+        width, shift = high.width + low.width, low.width
+        total = self.const(0, width)
         seen: set[frozenset[Term]] = set()
         for leaves, mask in self._monomials(low).items():
             partner = frozenset(whole[t][0] for t in leaves)
             seen.add(partner)
-            product = self.const(upper.get(partner, 0) << 32 | mask, 64)
+            product = self.const(upper.get(partner, 0) << shift | mask, width)
             for t in sorted(leaves, key=lambda t: t.ident):
                 product = self.and_(product, whole[t][1])
             total = self.xor(total, product)
         back = {pair[0]: pair[1] for pair in whole.values()}
         for leaves, mask in upper.items():
             if leaves not in seen:
-                product = self.const(mask << 32, 64)
+                product = self.const(mask << shift, width)
                 for t in sorted(leaves, key=lambda t: t.ident):
                     product = self.and_(product, back[t])
                 total = self.xor(total, product)
@@ -837,16 +885,24 @@ class Terms:
             return self.not_(self.xor(a, b))
         if a.is_const and b.is_const:
             return self._false
-        if a.width == 64 and "lin" not in (a.op, b.op) and "zext" not in (a.op, b.op):
-            upper = self.eq(self.extract(a, 63, 32), self.extract(b, 63, 32))
-            return self.and_(upper, self.eq(self.extract(a, 31, 0), self.extract(b, 31, 0)))
         if a.op in ("zext", "lin") or b.op in ("zext", "lin"):
             simpler = self._simplify_eq(a, b)
             if simpler is not None:
                 return simpler
+        if a.width == 64:
+            (high_a, low_a), (high_b, low_b) = self._halves(a), self._halves(b)
+            return self.and_(self.eq(high_a, high_b), self.eq(low_a, low_b))
         if a.ident > b.ident:
             a, b = b, a
         return self.make("eq", (a, b), None, 1)
+
+    def _halves(self, a: Term) -> tuple[Term, Term]:
+        """The upper and the lower 32 bits of 64: comparisons are made of theirs, as hardware makes them."""
+        return self.extract(a, 63, 32), self.extract(a, 31, 0)
+
+    def _less_by_halves(self, less: Callable[[Term, Term], Term], a: Term, b: Term) -> Term:
+        (high_a, low_a), (high_b, low_b) = self._halves(a), self._halves(b)
+        return self.or_(less(high_a, high_b), self.and_(self.eq(high_a, high_b), self.ult(low_a, low_b)))
 
     def _simplify_eq(self, a: Term, b: Term) -> Term | None:
         if a.is_const:
@@ -874,6 +930,8 @@ class Terms:
             return self.and_(self.not_(a), b)
         if a.op == "zext" and b.op == "zext" and a.args[0].width == b.args[0].width:
             return self.ult(a.args[0], b.args[0])
+        if a.width == 64:
+            return self._less_by_halves(self.ult, a, b)
         return self.make("ult", (a, b), None, 1)
 
     def ule(self, a: Term, b: Term) -> Term:
@@ -886,6 +944,8 @@ class Terms:
             return self.const(int(signed(a.value, a.width) < signed(b.value, b.width)), 1)
         if b.is_const and b.value == 0:
             return self.extract(a, a.width - 1, a.width - 1)
+        if a.width == 64:
+            return self._less_by_halves(self.slt, a, b)
         return self.make("slt", (a, b), None, 1)
 
     def sle(self, a: Term, b: Term) -> Term:

@@ -302,7 +302,7 @@ def transcendental(c: Context) -> None:
     if opcode in ("sin", "cos"):
         if "2pi" in c.flags:
             raise c.unsupported(".2pi")
-        turn = _f32(c, "mul", rounding="RZ", ftz=ftz)
+        turn = _f32(c, "mul", rounding="RZ")
         call = hardware(c, opcode.upper())
         apply_lanes(c, lambda x: call(turn(x, alg.const(0x3E22F983, 32))), 1)
         return
