@@ -602,7 +602,8 @@ class Terms:
             return self.extract(upper, high - low, 0)
         if a.op == "lin" and low and a.width >= 64 and (pulled := self._pull_out(a, low)) is not None:
             rest, outside = pulled
-            inner = self.make("extract", (rest,), low, width) if rest.op == "lin" else self.extract(rest, high, low)
+            opaque = rest.op == "lin" and self.bound(rest) >> low
+            inner = self.make("extract", (rest,), low, width) if opaque else self.extract(rest, high, low)
             return self.add(inner, self.extract(outside, width - 1, 0))
         return self.make("extract", (a,), low, width)
 
