@@ -9,7 +9,7 @@ all makes it a *sampled lemma*: it is used, counted and listed, and the verdict 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,13 +89,56 @@ def _words(terms: Terms, leaves: tuple[Term, ...]) -> dict[Term, tuple[Term, int
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A leaf that is a sum: `const` plus the `parts` times their factors plus `rest` times its odd factor. Sums run into one another (n - q * d
+    has no n in it when n is a sum), so an expansion may read the parts instead."""
+
+    const: int
+    parts: tuple[tuple[Term, int], ...]
+    rest: Term
+    inverse: int
+    """Of the factor of `rest`, modulo 2**width."""
+
+    def values(self, total: NDArray[Any], rng: np.random.Generator) -> dict[Term, NDArray[Any]]:
+        """Random values of the parts, and what `rest` must be for the sum to be `total`."""
+        mask = np.uint64((1 << self.rest.width) - 1)
+        left: NDArray[Any] = total.astype(np.uint64) - np.uint64(self.const)
+        found: dict[Term, NDArray[Any]] = {}
+        for part, factor in self.parts:
+            value = _integers(rng, part.width, total.size)
+            left = left - value * np.uint64(factor)
+            found[part] = value.astype(dtype_of(part.width))
+        found[self.rest] = (left * np.uint64(self.inverse) & mask).astype(dtype_of(self.rest.width))
+        return found
+
+
+def _sums(leaves: tuple[Term, ...]) -> dict[Term, Sum]:
+    """The leaves that are sums with a part of their own width that can make up for the others; parts are not shared between leaves."""
+    found: dict[Term, Sum] = {}
+    used: set[Term] = set(leaves)
+    for leaf in leaves:
+        if leaf.op != "lin" or leaf.width > 64:
+            continue
+        const, factors = cast("tuple[int, tuple[int, ...]]", leaf.data)
+        pairs = [(t.args[0] if t.op == "zext" else t, c) for t, c in zip(leaf.args, factors, strict=True)]
+        whole = [i for i, (t, c) in enumerate(pairs) if t.width == leaf.width and c & 1]
+        if whole and not used & {t for t, _ in pairs}:
+            used |= {t for t, _ in pairs}
+            rest, factor = pairs.pop(whole[0])
+            found[leaf] = Sum(const, tuple(pairs), rest, pow(factor, -1, 1 << leaf.width))
+    return found
+
+
 def _search(terms: Terms, name: str, operation: Term, part: Term, leaves: tuple[Term, ...], sass: list[Term]) -> Lemma | None:
     words = _words(terms, leaves)
     shapes = ("zext", "extract", "concat") if part is operation else ("zext",)
-    candidates = [t for t in closed_over(sass, tuple(words)) if t.width == part.width and t.op not in shapes]
+    sums = _sums(leaves)
+    read = (*words, *(t for s in sums.values() for t in (s.rest, *(p for p, _ in s.parts))))
+    candidates = [t for t in closed_over(sass, read) if t.width == part.width and t.op not in shapes]
     if not candidates:
         return None
-    samples = _spread(_samples(operation, leaves, FEW), words)
+    samples = _spread(_samples(operation, leaves, FEW), words, sums)
     try:
         values = evaluate_arrays((part, *candidates), samples)
     except TooWide:
@@ -103,23 +146,35 @@ def _search(terms: Terms, name: str, operation: Term, part: Term, leaves: tuple[
     want = np.broadcast_to(values[part], (FEW,))
     agreeing = [t for t in candidates if t is not part and np.array_equal(np.broadcast_to(values[t], (FEW,)), want)]
     for candidate in agreeing[::-1]:
-        if _holds(operation, part, candidate, leaves, words):
+        if _holds(operation, part, candidate, leaves, words, sums):
             return Lemma(name, part, candidate, 4 * MANY)
     return None
 
 
-def _spread(samples: dict[Term, NDArray[Any]], words: dict[Term, tuple[Term, int]]) -> dict[Term, NDArray[Any]]:
-    """Samples of leaves, and of their words."""
+def _spread(
+    samples: dict[Term, NDArray[Any]], words: dict[Term, tuple[Term, int]], sums: dict[Term, Sum]
+) -> dict[Term, NDArray[Any]]:
+    """Samples of leaves, of their words, and of what sums are made of."""
     found = dict(samples)
+    rng = np.random.default_rng(11)
+    for leaf, parts in sums.items():
+        found.update(parts.values(samples[leaf], rng))
     for word, (leaf, low) in words.items():
         if word is not leaf:
             found[word] = (samples[leaf].astype(np.uint64) >> np.uint64(low)).astype(np.uint32)
     return found
 
 
-def _holds(operation: Term, part: Term, candidate: Term, leaves: tuple[Term, ...], words: dict[Term, tuple[Term, int]]) -> bool:
+def _holds(
+    operation: Term,
+    part: Term,
+    candidate: Term,
+    leaves: tuple[Term, ...],
+    words: dict[Term, tuple[Term, int]],
+    sums: dict[Term, Sum],
+) -> bool:
     """Agreement on many samples, under every disturbance of the hardware's approximations."""
-    samples = _spread(_samples(operation, leaves, MANY), words)
+    samples = _spread(_samples(operation, leaves, MANY), words, sums)
     want = evaluate_arrays((part,), samples)[part]
     rng = np.random.default_rng(7)
     for ulp, slow in ((None, False), (rng.integers(-1, 2, MANY), False), (rng.integers(0, 2, MANY) * 2 - 1, False), (None, True)):

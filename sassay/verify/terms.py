@@ -767,9 +767,9 @@ class Terms:
         return None
 
     def _whole(self, high: Term, low: Term) -> Term | None:
-        """Two parts of a value as one term that is no mere concatenation, or None."""
+        """Two parts of a value as one term, or None where that would leave a sum cut in two."""
         whole = self.concat(high, low)
-        if whole.op == "concat":
+        if whole.op == "concat" and any(t.op in ("lin", "prod") for t in whole.args):
             const, parts = self._linear(whole)
             whole = self._join_halves(const, parts, whole.width)
             if any(t.op == "zext" and t.args[0].op == "lin" for t in whole.args):
@@ -791,8 +791,11 @@ class Terms:
         left = list(high.args)
         for atom in low.args:
             for other in left:
-                fused = self.concat(other, atom)
-                if fused.op != "concat":
+                fused = self._merge(other, atom)
+                if fused is None and (other.op == "concat" or atom.op == "concat"):
+                    fused = self.concat(other, atom)
+                    fused = None if len(fused.args) >= len(self._pieces(other)) + len(self._pieces(atom)) else fused
+                if fused is not None:
                     whole[atom] = (other, fused)
                     left.remove(other)
                     break
