@@ -12,7 +12,7 @@ from support import oracle
 
 import sassay
 
-HERE = Path(__file__).with_name("triton")
+HERE = Path(__file__).with_name("from_triton")
 CHIPS = ("sm_90a", "sm_100a", "sm_120a")
 Run = Callable[[bytes, int], None]
 

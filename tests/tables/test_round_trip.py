@@ -36,6 +36,7 @@ def compiled_words(chip: str) -> list[int]:
     words: set[int] = set()
     for path in KERNELS[::3]:
         text = re.sub(r"(?m)^\.target\s+\S+", f".target {chip}", path.read_text(), count=1)
+        text = re.sub(r"(?m)^\.version\s+[78]\.\S+", ".version 9.0", text, count=1)
         words |= code_words(ptxas(text, chip))
     return sorted(words)
 
