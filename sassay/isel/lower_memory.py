@@ -74,7 +74,8 @@ def lower_ld(lo: Lowering, s: ptx.Instruction) -> None:
     base, offset = address(lo, where, space)
     if space in ("param", "const"):
         loaded = load_constant(lo, base, offset, 0 if space == "param" else 3, type_, count)
-        lo.dst(target, loaded if count > 1 else widen_loaded(lo, loaded, type_, target))
+        for e, part in loaded_elements(lo, loaded, type_, target):
+            lo.dst(e, part)
         return
     if "mmio" in s.modifiers:
         raise lo.unsupported()
@@ -96,13 +97,11 @@ def lower_ld(lo: Lowering, s: ptx.Instruction) -> None:
     if b.guard is not None and not isinstance(target, ptx.VectorOperand) and isinstance(target, ptx.RegOperand):
         write_tied(lo, target, widen_loaded(lo, v, type_, target))
     elif b.guard is not None and isinstance(target, ptx.VectorOperand):
-        for e, part in zip(target.elements, lo.split(v, bits_of(type_), count), strict=True):
+        for e, part in loaded_elements(lo, v, type_, target):
             write_tied(lo, e, part)
-    elif isinstance(target, ptx.VectorOperand):
-        for e, part in zip(target.elements, lo.split(v, bits_of(type_), count), strict=True):
-            lo.dst(e, part)
     else:
-        lo.dst(target, widen_loaded(lo, v, type_, target))
+        for e, part in loaded_elements(lo, v, type_, target):
+            lo.dst(e, part)
 
 
 def load_wide(lo: Lowering, s: ptx.Instruction, target: ptx.PtxOperand, base: Value, offset: int, mods: tuple[str, ...], type_: str) -> None:
@@ -114,7 +113,22 @@ def load_wide(lo: Lowering, s: ptx.Instruction, target: ptx.PtxOperand, base: Va
     half = len(target.elements) // 2
     for i, quad in enumerate((op.results[1], op.results[0])):
         for e, part in zip(target.elements[half * i : half * (i + 1)], lo.split(quad, bits, half), strict=True):
-            lo.dst(e, part)
+            lo.dst(e, widen_loaded(lo, part, type_, e))
+
+
+def loaded_elements(
+    lo: Lowering, v: Value, type_: str, target: ptx.PtxOperand | None
+) -> list[tuple[ptx.PtxOperand | None, Value]]:
+    """Each destination of a load with its value; elements narrower than their register fill it by their sign."""
+    if not isinstance(target, ptx.VectorOperand):
+        return [(target, widen_loaded(lo, v, type_, target))]
+    bits = bits_of(type_)
+    found: list[tuple[ptx.PtxOperand | None, Value]] = []
+    for e, part in zip(target.elements, lo.split(v, bits, len(target.elements)), strict=True):
+        if isinstance(e, ptx.RegOperand) and bits < min(32, e.register.bits):
+            part = lo.b.extend(part, bits, is_signed(type_))
+        found.append((e, widen_loaded(lo, part, type_, e)))
+    return found
 
 
 def widen_loaded(lo: Lowering, v: Value, type_: str, target: ptx.PtxOperand | None) -> Value:
