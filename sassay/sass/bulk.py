@@ -182,6 +182,8 @@ def value_array(f: Field, raw: U64) -> I64:
         values *= first
     if f.offset:
         values += f.offset
+    if f.paired:
+        values[raw == f.top] = f.top
     return values
 
 

@@ -215,6 +215,8 @@ class Codec:
                 if settled is None:
                     continue
                 payload, exact = settled
+                if not pairs_hold(form, payload, values, binding):
+                    continue
                 try:
                     shape = self.shape_of(payload | 1 << 105)
                 except SassError:
@@ -247,6 +249,8 @@ class Codec:
         for i, k in binding.items():
             f = form.fields[i]
             value = values[k]
+            if f.paired:
+                continue
             if kinds[k] == "d":
                 value = floats[kinds[:k].count("d")]
             elif value == -1 and f.kind in FILES:
@@ -295,6 +299,15 @@ def read_control(bits: int, form: Form, reusing: bool) -> Control | None:
         wait=(bits >> 11) & 63,
         batch=0 if reusing else (bits >> 17) & 7,
     )
+
+
+def pairs_hold(form: Form, payload: int, values: Sequence[Any], binding: dict[int, int]) -> bool:
+    """Whether the second registers of pairs, which the first decide, are as the text says (-1: RZ)."""
+    for i, k in binding.items():
+        f = form.fields[i]
+        if f.paired and f.value(f.raw(payload)) != (f.top if values[k] == -1 else values[k]):
+            return False
+    return True
 
 
 def operand_key(o: Operand) -> Any:

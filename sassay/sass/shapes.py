@@ -59,6 +59,7 @@ class Shape:
     def word(self, instr: Instruction, offset: int) -> int | None:
         """The payload of an instruction of this shape; None if a number does not fit its field or is in another special case."""
         raws: dict[int, int] = {}
+        seconds: list[tuple[Field, int]] = []
         fields = self.form.fields
         word = self.base
         for part, operand in ((self.guard, instr.guard), *zip(self.operands, instr.operands, strict=True)):
@@ -72,6 +73,9 @@ class Shape:
                 return None
             for i, value in zip(part.fields, part.read(operand), strict=True):
                 f = fields[i]
+                if f.paired:
+                    seconds.append((f, value))
+                    continue
                 raw = f.raw_of(to_field(f, value, offset))
                 if raw is None or raws.setdefault(i, raw) != raw:
                     return None
@@ -80,6 +84,9 @@ class Shape:
                 return None
         for i, raw in raws.items():
             word |= fields[i].spread(raw)
+        for f, value in seconds:
+            if to_model(f, f.value(f.raw(word)), offset) != value:
+                return None
         return word
 
 

@@ -41,13 +41,14 @@ def main() -> None:
     parser.add_argument("--cubins", type=Path, action="append", default=[])
     parser.add_argument("--ptx", type=Path, action="append", default=[])
     options = parser.parse_args()
-    sources = options.ptx or [Path(__file__).parents[3] / "tests" / "kernels"]
+    directories = options.ptx or [Path(__file__).parents[3] / "tests" / "kernels"]
     with tempfile.TemporaryDirectory() as scratch:
-        cubins = [c for d in options.cubins for c in sorted(d.rglob("*.cubin"))]
-        cubins += compile_ptx([p for d in sources for p in sorted(d.rglob("*.ptx"))], options.chip, Path(scratch))
-        words = words_of_files(cubins)
-    builder = Builder(options.chip, options.seed, words)
-    builder.log(f"{len(words)} words of compiler output from {len(cubins)} cubins")
+        found = [c for d in options.cubins for c in sorted(d.rglob("*.cubin"))]
+        made = compile_ptx([p for d in directories for p in sorted(d.rglob("*.ptx"))], options.chip, Path(scratch))
+        words = words_of_files(found + made)
+    sources = f"ptxas output of {len(made)} PTX files and {len(found)} cubins given"
+    builder = Builder(options.chip, options.seed, words, sources)
+    builder.log(f"{len(words)} words of compiler output of {sources}")
     builder.build(options.out or DIRECTORY / f"{options.chip}.jsonl")
     builder.log("written")
 

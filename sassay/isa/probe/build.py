@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sassay.isa.probe.canon import blank_setting, canonical, common_setting
 from sassay.isa.probe.discover import discover
-from sassay.isa.probe.learn import FREE_BITS, PAYLOAD, Answer, Asking, ClassLearner, Prior
+from sassay.isa.probe.learn import ClassLearner
 from sassay.isa.probe.oracle import CHUNK, OPEX_BITS, OPEX_MASK, Oracle, OracleError
+from sassay.isa.probe.parts import FREE_BITS, PAYLOAD, Answer, Asking
 from sassay.isa.probe.write import write_table
 from sassay.isa.tables.forms import Form
 from sassay.isa.tables.lexer import MARK
@@ -25,11 +26,12 @@ Key = tuple[str, int]
 
 @dataclass
 class Builder:
-    """`chip` as in targets ("sm_90a"); `seed` makes the random choices."""
+    """`chip` as in targets ("sm_90a"); `seed` makes the random choices; `words` of compiler output, `sources` says in words whence."""
 
     chip: str
     seed: int
     words: Sequence[int] = ()
+    sources: str = ""
     only: frozenset[str] = frozenset()
     oracle: Oracle = field(init=False)
     started: float = field(default_factory=time.time)
@@ -49,7 +51,9 @@ class Builder:
             if x.problem or x.mismatches:
                 self.log(f"{x.name}: {x.problem or f'{len(x.mismatches)} of {x.checked} wrong'}")
         self.log(f"{len(good)} of {len(learners)} classes learnt; {self.oracle.words} words asked")
-        write_table(path, self.chip, self.tool(), self.forms(good), sorted(x.name for x in learners if x not in good))
+        built = {"seed": self.seed, "compiler_output": {"words": len(self.words), "of": self.sources}}
+        head = {"chip": self.chip, "tool": self.tool(), "built": built, "unlearnt": sorted(x.name for x in learners if x not in good)}
+        write_table(path, head, self.forms(good))
         return learners
 
     def tool(self) -> dict[str, str]:
@@ -57,25 +61,23 @@ class Builder:
 
     # -- learning --------------------------------------------------------------------------------------------------------------------------
 
-    def learn(self, seeds: dict[Key, list[int]], priors: dict[Key, Prior] | None = None) -> list[ClassLearner]:
-        """Runs all learners in step, so that each round is one pass over nvdisasm. One that fails starts again with other random choices.
-        `priors`: what another chip's table says, tried first as guesses."""
+    def learn(self, seeds: dict[Key, list[int]]) -> list[ClassLearner]:
+        """Runs all learners in step, so that each round is one pass over nvdisasm. One that fails starts again with other random choices."""
         done: dict[Key, ClassLearner] = {}
         running: list[tuple[Key, int, ClassLearner, Asking, list[int]]] = []
 
         def start(key: Key, attempt: int) -> None:
             learner = ClassLearner(key[0], key[1], seeds[key], self.seed * 100 + attempt)
-            prior = (priors or {}).get(key)
-            asking = learner.run_with(prior) if prior is not None and attempt == -1 else learner.run()
+            asking = learner.run()
             running.append((key, attempt, learner, asking, next(asking)))
 
         for key in seeds:
-            start(key, -1 if priors and key in priors else 0)
+            start(key, 0)
         round_ = 0
         while running:
             round_ += 1
             batch, running = running, []
-            answers = iter(self.answers([w for *_, words in batch for w in words]))
+            answers = iter(self.answers([w for *_, words in batch for w in words], [key[0] for key, *_, words in batch for _ in words]))
             for key, attempt, learner, asking, words in batch:
                 reply = [next(answers) for _ in words]
                 try:
@@ -93,11 +95,13 @@ class Builder:
                 self.log(f"round {round_}: {len(running)} classes at work")
         return [done[key] for key in sorted(done)]
 
-    def answers(self, words: list[int]) -> Iterable[Answer]:
-        texts = self.oracle.texts(words)
-        classes = self.oracle.classes(words)
-        for i, (text, refusal) in enumerate(zip(texts, classes, strict=True)):
-            yield Answer(refusal.opclass, text, 16 * (i % CHUNK))
+    def answers(self, words: list[int], names: list[str]) -> list[Answer]:
+        """The class of each word, and the text of those that are of the class named beside them."""
+        out = [Answer(refusal.opclass, None, 0) for refusal in self.oracle.classes(words)]
+        own = [i for i, answer in enumerate(out) if answer.opclass == names[i]]
+        for place, (i, text) in enumerate(zip(own, self.oracle.texts([words[i] for i in own]), strict=True)):
+            out[i] = Answer(names[i], text, 16 * (place % CHUNK))
+        return out
 
     # -- the rest of a form ----------------------------------------------------------------------------------------------------------------
 

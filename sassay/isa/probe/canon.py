@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
-from sassay.isa.probe.learn import ClassLearner, Group
+from sassay.isa.probe.learn import ClassLearner
+from sassay.isa.probe.parts import Group
 from sassay.isa.tables.forms import Feature, Field, Form, Tokens, make_field
 from sassay.isa.tables.forms import Group as FormGroup
 from sassay.isa.tables.lexer import MARK

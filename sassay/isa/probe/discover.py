@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sassay.isa.probe.learn import FREE_BITS, PAYLOAD
 from sassay.isa.probe.oracle import Oracle
+from sassay.isa.probe.parts import FREE_BITS, PAYLOAD
 
 KEEP = 48
 """Seeds kept a class."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sassay.isa.tables.forms import Form, form_to_json
 
@@ -31,7 +32,8 @@ def stems(form: Form) -> list[str]:
     return sorted(found)
 
 
-def write_table(path: Path, chip: str, tool: dict[str, str], forms: Sequence[Form], unlearnt: Sequence[str]) -> None:
+def write_table(path: Path, head: dict[str, Any], forms: Sequence[Form]) -> None:
+    """`head`: chip, tool and how the table was built; the index of the forms is added to it."""
     lines = []
     index = []
     offset = 0
@@ -40,5 +42,5 @@ def write_table(path: Path, chip: str, tool: dict[str, str], forms: Sequence[For
         index.append([form.name, form.opcode, stems(form), offset, len(line), form.seen])
         lines.append(line)
         offset += len(line) + 1
-    header = {"chip": chip, "tool": tool, "unlearnt": list(unlearnt), "forms": index}
-    path.write_bytes(json.dumps(header, separators=(",", ":")).encode() + b"\n" + b"\n".join(lines) + b"\n")
+    header = json.dumps({**head, "forms": index}, separators=(",", ":")).encode()
+    path.write_bytes(header + b"\n" + b"\n".join(lines) + b"\n")

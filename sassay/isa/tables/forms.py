@@ -38,6 +38,8 @@ class Field:
     """The value that prints as RZ, URZ, PT or UPT: all bits set."""
     plain: bool
     """Whether the value is the raw bits as they stand."""
+    paired: bool
+    """Whether it is the second of two registers that the same bits name (`tmem[UR4], idesc[UR5]`): `offset` more, RZ where the first is."""
 
     def raw(self, word: int) -> int:
         total = 0
@@ -57,12 +59,12 @@ class Field:
         return self.spread(-1)
 
     def value(self, raw: int) -> int:
-        if self.plain:
+        if self.plain or (self.paired and raw == self.top):
             return raw
         return self.offset + sum(w for i, w in enumerate(self.weights) if (raw >> i) & 1)
 
     def raw_of(self, value: int) -> int | None:
-        """The raw bits for a value, None if the field cannot hold it."""
+        """The raw bits for a value, None if the field cannot hold it. Of a pair ask the first."""
         if self.plain:
             return value if 0 <= value <= self.top else None
         quotient, rest = divmod(value - self.offset, self.weights[0])
@@ -186,7 +188,9 @@ def make_field(kind: str, bits: Sequence[int], weights: Sequence[int] | None = N
     if weights is None:
         weights = [1 << i for i in range(len(bits))]
     plain = kind in FLOATS or (offset == 0 and all(w == 1 << i for i, w in enumerate(weights)))
-    return Field(kind, tuple(bits), tuple(weights), offset, tuple((p, (1 << n) - 1, s) for p, n, s in runs), (1 << len(bits)) - 1, plain)
+    paired = kind in ("R", "UR") and offset > 0
+    places = tuple((p, (1 << n) - 1, s) for p, n, s in runs)
+    return Field(kind, tuple(bits), tuple(weights), offset, places, (1 << len(bits)) - 1, plain, paired)
 
 
 def form_to_json(form: Form) -> str:
