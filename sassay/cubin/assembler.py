@@ -67,6 +67,8 @@ class _Assembler:
         """Label to (piece, offset in its code)."""
         self.names: dict[str, tuple[str, int, int]] = {}
         """Name to (register prefix, first, last), or to (operand text, -1, -1)."""
+        self.sections: dict[str, _Piece] = {}
+        """Sections by name, once all are read."""
         self.errors: list[SassayError] = []
 
     # ---- reading ----
@@ -88,7 +90,10 @@ class _Assembler:
             raise self.errors[0] if len(self.errors) == 1 else ErrorList(self.errors)
 
     def line(self, text: str, number: int) -> None:
-        if not text.strip():
+        if not text or text.isspace():
+            return
+        if text.lstrip()[0] in "[@":
+            self.piece(number).code.append(self.instruction(text, number))
             return
         label = _LABEL.match(text)
         if label is not None:
@@ -113,7 +118,7 @@ class _Assembler:
     def instruction(self, text: str, number: int) -> _Line:
         column = len(text) - len(text.lstrip()) + 1
         form = ""
-        hidden = _HIDDEN.search(text)
+        hidden = _HIDDEN.search(text) if "<" in text else None
         if hidden is not None:
             form, text = hidden[1], text[: hidden.start()]
         if self.names:
@@ -370,9 +375,11 @@ class _Assembler:
 
     def exits(self, kernel: str, line: int) -> list[int]:
         """Offsets of all EXIT instructions of the kernel's code."""
-        for piece in self.pieces:
-            if piece.head and self.string(piece.head[1], piece.number) == f".text.{kernel}":
-                return [16 * i for i, entry in enumerate(piece.code) if entry.instruction is not None and entry.instruction.opcode == "EXIT"]
+        if not self.sections:
+            self.sections = {self.string(piece.head[1], piece.number): piece for piece in self.pieces if piece.head}
+        piece = self.sections.get(f".text.{kernel}")
+        if piece is not None:
+            return [16 * i for i, entry in enumerate(piece.code) if entry.instruction is not None and entry.instruction.opcode == "EXIT"]
         raise self.fail(f"no code section of kernel {kernel}", line)
 
     def elf(self) -> Elf:

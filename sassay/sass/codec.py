@@ -11,21 +11,22 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from sassay.errors import Location, SassError
 from sassay.isa.tables import Table, table
 from sassay.isa.tables.forms import PAYLOAD, Form
 from sassay.isa.tables.lexer import MARK, lex
 from sassay.isa.target import Target as Chip
-from sassay.sass.bulk import group
 from sassay.sass.matching import Matcher, settle
 from sassay.sass.model import PT, RZ, Const, Control, Imm, ImmKind, Instruction, Mem, Name, Operand, Reg, Target
-from sassay.sass.shapes import FILES, Opcode, Shape, make_shape, to_field, to_model
+from sassay.sass.shapes import CODED_LIMIT, FILES, Opcode, Shape, make_shape, to_field, to_model
 from sassay.sass.text import format_instruction
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from sassay.sass.bulk import U64, Batch
 
 REUSE = (122, 123, 124)
 TOP_BITS = 7 << 125
@@ -35,7 +36,7 @@ TOP_BITS = 7 << 125
 def decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction]:
     """The instructions of a section: bytes, or an array of shape (n, 2) of little-endian 64-bit halves, low first. Instruction i stands at
     byte 16*i; branch targets are byte offsets from the section's start. SassError at the first word that is not legal."""
-    batch = group(codec(target.chip), halves(words))
+    batch = grouped(words, target)
     if batch.errors:
         raise batch.errors[min(batch.errors)]
     return batch.instructions()
@@ -43,7 +44,7 @@ def decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction]:
 
 def try_decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction | SassError]:
     """As `decode`, with the error in place of each word that is not legal."""
-    batch = group(codec(target.chip), halves(words))
+    batch = grouped(words, target)
     out: list[Instruction | SassError] = list(batch.instructions())
     for i, error in batch.errors.items():
         out[i] = error
@@ -52,7 +53,7 @@ def try_decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instructio
 
 def disassemble(words: bytes | npt.NDArray[Any], target: Chip) -> list[str | SassError]:
     """The text of each word (no control code, no semicolon), or the error; faster than formatting what `decode` gives."""
-    batch = group(codec(target.chip), halves(words))
+    batch = grouped(words, target)
     out: list[str | SassError] = list(batch.texts())
     for i, error in batch.errors.items():
         out[i] = error
@@ -73,7 +74,16 @@ def encode_one(instr: Instruction, target: Chip, offset: int = 0) -> int:
     return codec(target.chip).encode_one(instr, offset)
 
 
-def halves(words: bytes | npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+def grouped(words: bytes | npt.NDArray[Any], target: Chip) -> Batch:
+    """The words by shape, with the fields of each shape's words as arrays: what the other bulk functions build on."""
+    from sassay.sass.bulk import group  # numpy loads only where there is bulk
+
+    return group(codec(target.chip), halves(words))
+
+
+def halves(words: bytes | npt.NDArray[Any]) -> U64:
+    import numpy as np
+
     if isinstance(words, (bytes, bytearray, memoryview)):
         if len(words) % 16:
             raise SassError(f"a section of {len(words)} bytes is no whole number of 16-byte instructions")
@@ -94,6 +104,7 @@ class Codec:
         self.table: Table = table(chip)
         self._opcodes: dict[int, Opcode] = {}
         self._encoded: dict[Any, list[Shape]] = defaultdict(list)
+        self._control_words: dict[tuple[int, int, int], tuple[Control, int]] = {}
         self._controls: dict[tuple[int, int, tuple[int, int], bool], Control | None] = {}
 
     # -- decoding --------------------------------------------------------------------------------------------------------------------------
@@ -264,9 +275,17 @@ class Codec:
         return out
 
     def control_bits(self, instr: Instruction, shape: Shape) -> int:
-        c = instr.control
-        form = shape.form
         reuse = reuse_bits(instr, shape)
+        key = (id(instr.control), id(shape.form), reuse)
+        hit = self._control_words.get(key)
+        if hit is None or hit[0] is not instr.control:
+            if len(self._control_words) >= CODED_LIMIT:
+                self._control_words.clear()
+            hit = self._control_words[key] = (instr.control, self.new_control(instr, shape.form, reuse))
+        return hit[1]
+
+    def new_control(self, instr: Instruction, form: Form, reuse: int) -> int:
+        c = instr.control
         if reuse and c.yield_:
             raise SassError(f"{instr.mnemonic}: reuse flags need the yield flag off")
         if reuse and c.batch:
@@ -328,10 +347,22 @@ def operand_key(o: Operand) -> Any:
     return "gsb" if o.text.startswith("gsb") else o.text
 
 
+_operand_keys: dict[int, tuple[Operand, Any]] = {}
+"""Keys of operands met, by identity."""
+
+
 def shape_key(instr: Instruction) -> Any:
     """Everything about an instruction but its numbers, reuse flags and control."""
     guard = instr.guard
-    return (instr.opcode, instr.modifiers, guard.file, guard.invert, guard.index == PT, *map(operand_key, instr.operands))
+    key = [instr.opcode, instr.modifiers, guard.file, guard.invert, guard.index == PT]
+    for o in instr.operands:
+        hit = _operand_keys.get(id(o))
+        if hit is None or hit[0] is not o:
+            if len(_operand_keys) >= CODED_LIMIT:
+                _operand_keys.clear()
+            hit = _operand_keys[id(o)] = (o, operand_key(o))
+        key.append(hit[1])
+    return tuple(key)
 
 
 def same_but_numbers(asked: Instruction, got: Instruction, exact: bool) -> bool:
@@ -346,10 +377,11 @@ def reuse_bits(instr: Instruction, shape: Shape) -> int:
     """Bits 122 to 124 for the operands marked for reuse."""
     marked = 0
     for o in instr.operands:
-        if isinstance(o, Reg):
+        if type(o) is Reg:
             marked += o.reuse
-        elif isinstance(o, Mem):
-            marked += sum(r.reuse for r in o.parts)
+        elif type(o) is Mem:
+            for r in o.parts:
+                marked += r.reuse
     if not marked:
         return 0
     bits = 0

@@ -16,6 +16,7 @@ from sassay.sass.model import RZ, Const, File, Imm, Instruction, Mem, Name, Oper
 from sassay.sass.text import float_value, parse_instruction
 
 FILES = {"R": File.R, "UR": File.UR, "P": File.P, "UP": File.UP, "B": File.B, "SB": File.SB}
+CODED_LIMIT = 1 << 16
 Slots = tuple[int, ...]
 Maker = Callable[..., Any]
 
@@ -29,6 +30,8 @@ class Part:
     read: Callable[[Any], tuple[int, ...]]
     made: dict[Any, Any]
     texts: dict[Any, str] = field(default_factory=dict)
+    coded: dict[int, tuple[Any, int | None]] = field(default_factory=dict)
+    """Operands met and their bits, by identity: parsed operands are shared, and hashing one costs more than encoding it."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,8 @@ class Shape:
     checks: tuple[tuple[int, Feature, int], ...]
     reuse_at: tuple[tuple[int, int, int], ...]
     """(operand, register within an address or 0, control bit) of each reuse flag."""
+    alone: bool
+    """Whether each operand's bits follow from that operand alone: no field stands in two of them, nor as an offset from the instruction."""
     twin: bool = False
     """Whether a register of a kind that it shows is hidden too: the same text may then be of another shape (UIADD3 with one carry out of two)."""
 
@@ -58,36 +63,61 @@ class Shape:
 
     def word(self, instr: Instruction, offset: int) -> int | None:
         """The payload of an instruction of this shape; None if a number does not fit its field or is in another special case."""
-        raws: dict[int, int] = {}
-        seconds: list[tuple[Field, int]] = []
+        if not self.alone:
+            return self.joint_word(instr, offset)
+        word = self.base
+        for part, operand in ((self.guard, instr.guard), *zip(self.operands, instr.operands, strict=True)):
+            hit = part.coded.get(id(operand))
+            if hit is None or hit[0] is not operand:
+                raws = self.raws(part, operand, offset)
+                bits = None
+                if raws is not None:
+                    bits = 0
+                    for i, raw in raws:
+                        bits |= self.form.fields[i].spread(raw)
+                if len(part.coded) >= CODED_LIMIT:
+                    part.coded.clear()
+                hit = part.coded[id(operand)] = (operand, bits)
+            if hit[1] is None:
+                return None
+            word |= hit[1]
+        return word
+
+    def joint_word(self, instr: Instruction, offset: int) -> int | None:
+        """As `word`, where operands share fields."""
+        seen: dict[int, int] = {}
         fields = self.form.fields
         word = self.base
         for part, operand in ((self.guard, instr.guard), *zip(self.operands, instr.operands, strict=True)):
-            if not part.fields:
-                if isinstance(operand, (Imm, Const, Mem)) and operand != part.make():
-                    return None
-                if isinstance(operand, Reg) and operand.index != part.make().index:
-                    return None
-                continue
-            if isinstance(operand, Const) and part.make(*part.read(operand)) != operand:
+            raws = self.raws(part, operand, offset)
+            if raws is None or any(seen.setdefault(i, raw) != raw for i, raw in raws):
                 return None
-            for i, value in zip(part.fields, part.read(operand), strict=True):
-                f = fields[i]
-                if f.paired:
-                    seconds.append((f, value))
-                    continue
-                raw = f.raw_of(to_field(f, value, offset))
-                if raw is None or raws.setdefault(i, raw) != raw:
-                    return None
-        for i, feature, case in self.checks:
-            if i in raws and feature.case(raws[i]) != case:
-                return None
-        for i, raw in raws.items():
+        for i, raw in seen.items():
             word |= fields[i].spread(raw)
-        for f, value in seconds:
-            if to_model(f, f.value(f.raw(word)), offset) != value:
-                return None
+        for part, operand in zip(self.operands, instr.operands, strict=True):
+            for i, value in zip(part.fields, part.read(operand), strict=True) if part.fields else ():
+                if fields[i].paired and to_model(fields[i], fields[i].value(fields[i].raw(word)), offset) != value:
+                    return None
         return word
+
+    def raws(self, part: Part, operand: Any, offset: int) -> list[tuple[int, int]] | None:
+        """(field, raw) for the numbers of one operand; second registers of pairs are left to the first."""
+        if not part.fields:
+            if isinstance(operand, (Imm, Const, Mem)) and operand != part.make():
+                return None
+            return None if isinstance(operand, Reg) and operand.index != part.make().index else []
+        if isinstance(operand, Const) and part.make(*part.read(operand)) != operand:
+            return None
+        out: list[tuple[int, int]] = []
+        for i, value in zip(part.fields, part.read(operand), strict=True):
+            f = self.form.fields[i]
+            if f.paired:
+                continue
+            raw = f.raw_of(to_field(f, value, offset))
+            if raw is None or any(feature.case(raw) != case for n, feature, case in self.checks if n == i):
+                return None
+            out.append((i, raw))
+        return out
 
 
 def to_model(f: Field, value: int, offset: int) -> int:
@@ -145,6 +175,8 @@ def make_shape(form: Form, outcomes: Sequence[int], word: int, canonical: int, r
                 checks.append((f.field, f, case))
     kinds = {form.fields[i].kind for i in numbers if i not in guard.fields} & {"R", "UR", "P", "UP"}
     idle = {i for i, f in enumerate(form.fields) if f.kind in kinds} - set(numbers)
+    places = [i for p in (guard, *operands) for i in p.fields]
+    alone = len(set(places)) == len(places) and not any(form.fields[i].paired or form.fields[i].kind == "T" for i in places)
     return Shape(
         form=form,
         opcode=proto.opcode,
@@ -156,6 +188,7 @@ def make_shape(form: Form, outcomes: Sequence[int], word: int, canonical: int, r
         base=canonical & ~shown & PAYLOAD,
         checks=tuple(checks),
         reuse_at=tuple(finder.reuse_at),
+        alone=alone,
         twin=bool(idle),
     )
 

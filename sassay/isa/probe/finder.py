@@ -9,6 +9,10 @@ from sassay.isa.probe.parts import FREE_BITS, Answer, Asking, Feature, LearntFie
 from sassay.isa.probe.reader import Reader
 from sassay.isa.tables.lexer import MARK, SPECIAL, Value
 
+GUARD = 7 << 12
+FILE_BITS = {"R": 8, "P": 3, "UP": 3}
+"""Widths of the fields of each register file, the same on every chip asked: a field found narrower has not been seen whole."""
+
 
 class Finder(Reader):
     """The first half of the learning: words to look at, fields, features."""
@@ -22,6 +26,8 @@ class Finder(Reader):
             for b in FREE_BITS:
                 if self.random.random() < density:
                     word ^= 1 << b
+            if self.random.random() < 0.5:
+                word = (word & ~GUARD) | self.random.randrange(6) << 12
             words.append(word)
         answers = yield words + words[:16] + words[-16:]
         first, second = answers[: len(words)], answers[len(words) :]
@@ -89,6 +95,9 @@ class Finder(Reader):
         for bits in sets.values():
             count = len(self.fields)
             self.add_field(bits, kinds, deltas, [s for b in bits for s in samples[b]])
+            narrow = [f for f in self.fields[count:] if len(f.bits) != FILE_BITS.get(f.kind, len(f.bits))]
+            if narrow:
+                self.problem = f"a field {narrow[0].kind} of the bits {narrow[0].bits}"
             found = sum((steps[b] for b in bits), Counter[int]())
             for f in self.fields[count:] if found else ():
                 self.fields.append(LearntField(f.kind, f.bits, f.weights, f.offset + found.most_common(1)[0][0]))

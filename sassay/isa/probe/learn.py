@@ -31,6 +31,8 @@ class ClassLearner(Finder):
             return
         flips = yield from self.flip(pool)
         self.find_fields(flips)
+        if self.problem:
+            return
         bases = yield from self.find_bases(pool)
         if not bases:
             self.problem = "no base"
