@@ -21,7 +21,7 @@ from sassay.isa.target import Target as Chip
 from sassay.sass.matching import Matcher, settle
 from sassay.sass.model import PT, RZ, Const, Control, Imm, ImmKind, Instruction, Mem, Name, Operand, Reg, Target
 from sassay.sass.shapes import CODED_LIMIT, FILES, Opcode, Shape, make_shape, to_field, to_model
-from sassay.sass.text import format_instruction
+from sassay.sass.text import format_instruction, parse_instruction
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -207,14 +207,17 @@ class Codec:
             self._encoded[key].append(shape)
         return payload, shape
 
-    def find(self, instr: Instruction, name: str, offset: int) -> tuple[int, Shape]:
-        """The payload of an instruction of no shape met before, by its text."""
+    def find(self, instr: Instruction, name: str, offset: int, explain: bool = True) -> tuple[int, Shape]:
+        """The payload of an instruction of no shape met before, by its text. `explain`: whether the error names the nearest spellings."""
         text = format_instruction(instr)
         tokens, values = lex(text)
         head = next(t for t in tokens if t[0].isupper())
         numbers = self.table.by_stem.get(head, [])
         if not numbers:
-            raise SassError(f"{self.chip} has no instruction '{head}'")
+            from sassay.sass.nearest import stems
+
+            near = stems(self.table, head)
+            raise SassError(f"{self.chip} has no instruction '{head}'" + (f"; nearest: {', '.join(near)}" if near else ""))
         named = [i for i in numbers if self.table.names[i] == name]
         floats = [o.value for o in instr.operands if isinstance(o, Imm) and o.kind != ImmKind.INT]
         inexact: tuple[int, Shape] | None = None
@@ -239,11 +242,19 @@ class Codec:
                 inexact = inexact or (payload, shape)
         if inexact is not None:
             return inexact
-        raise SassError(f"{self.chip}: no form of {head} prints '{text}'{self.hint(head, text)}")
+        raise SassError(f"{self.chip}: no form of {head} prints '{text}'" + (self.nearest(head, tokens, values, offset) if explain else ""))
 
-    def hint(self, head: str, text: str) -> str:
-        forms = [self.table.names[i] for i in self.table.by_stem.get(head, [])]
-        return f" (forms: {', '.join(forms[:12])}{', ...' if len(forms) > 12 else ''})"
+    def nearest(self, head: str, tokens: tuple[str, ...], values: Sequence[Any], offset: int) -> str:
+        """The end of the message about an instruction that nothing prints: the legal spellings nearest to it."""
+        from sassay.sass.nearest import spellings  # needed for messages alone
+
+        def legal(text: str) -> None:
+            if text == "".join(tokens):
+                raise SassError("the one that was refused")
+            self.find(parse_instruction(text), "", offset, explain=False)
+
+        found = spellings(self.table, head, tokens, values, legal)
+        return f"; nearest: {', '.join(repr(t) for t in found)}" if found else ""
 
     def decode_payload(self, payload: int, shape: Shape, offset: int) -> Instruction:
         fields = shape.form.fields

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from support import kernels, oracle
+from support.mutants import mutate_text
 
 from sassay.cubin import read
 from sassay.cubin.assembler import assemble
@@ -150,42 +151,13 @@ def test_a_word_that_is_no_instruction_is_kept_and_reported() -> None:
     assert assemble(listing.text) == data
 
 
-def mutate(text: str, rng: random.Random) -> str:
-    lines = text.split("\n")
-    for _ in range(rng.choice((1, 1, 3))):
-        at = rng.randrange(len(lines))
-        line = lines[at]
-        kind = rng.randrange(7)
-        if kind == 0:
-            del lines[at]
-        elif kind == 1:
-            lines.insert(at, rng.choice(lines))
-        elif kind == 2 and line:
-            cut = rng.randrange(len(line))
-            lines[at] = line[:cut] + rng.choice(".,:[]()R0xP!@;\"-+ é\\`<>/") + line[cut + rng.randrange(2) :]
-        elif kind == 3:
-            lines[at] = re.sub(r"\d+", lambda m: rng.choice((m[0], "0", "4294967296", "-1", "99999999999999999999")), line)
-        elif kind == 4:
-            words = line.split(" ")
-            rng.shuffle(words)
-            lines[at] = " ".join(words)
-        elif kind == 5:
-            lines[at] = line[: rng.randrange(len(line) + 1)]
-        else:
-            lines[at], other = rng.choice(lines), line
-            lines[rng.randrange(len(lines))] = other
-        if not lines:
-            lines = [""]
-    return "\n".join(lines)
-
-
 def fuzz(count: int, seed: int) -> tuple[int, int]:
     rng = random.Random(seed)
     sources = [write(read(cubin(name, *flags))).text for name, flags in (("saxpy", ()), ("saxpy", ("-lineinfo",)), ("vector_add", ()))]
     made = refused = 0
     for _ in range(count):
         try:
-            assemble(mutate(rng.choice(sources), rng))
+            assemble(mutate_text(rng.choice(sources), rng))
             made += 1
         except SassayError:
             refused += 1

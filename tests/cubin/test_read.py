@@ -8,6 +8,7 @@ import struct
 
 import pytest
 from support import kernels, oracle
+from support.mutants import mutate_bytes
 
 from sassay.cubin import read
 from sassay.cubin.elf import automatic_layout, copy_elf
@@ -99,36 +100,13 @@ def test_malformed_files_are_errors() -> None:
             read(bad)
 
 
-def mutate(data: bytes, rng: random.Random) -> bytes:
-    """One of: flipped bits, random bytes, a word of extreme value, a cut, a doubled or dropped range."""
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 8))):
-        at = rng.randrange(len(out)) if rng.random() < 0.5 else rng.randrange(min(len(out), 0x400))
-        kind = rng.randrange(6)
-        if kind == 0:
-            out[at] ^= 1 << rng.randrange(8)
-        elif kind == 1:
-            out[at : at + 4] = rng.choice((b"\xff\xff\xff\xff", b"\0\0\0\0", b"\0\0\0\x80", b"\xff\xff\xff\x7f"))
-        elif kind == 2:
-            out[at : at + 8] = rng.randbytes(8)
-        elif kind == 3:
-            del out[at:]
-        elif kind == 4:
-            del out[at : at + rng.randrange(1, 64)]
-        else:
-            out[at:at] = out[at : at + rng.randrange(1, 64)]
-        if not out:
-            break
-    return bytes(out)
-
-
 def fuzz(count: int, seed: int) -> tuple[int, int]:
     """(read, refused) of that many mutants; anything but our own errors fails."""
     rng = random.Random(seed)
     sources = [oracle.ptxas(kernels.ptx(name), chip) for name, chip in (("constants_globals", "sm_90a"), ("saxpy", "sm_120a"), ("scan", "sm_90a"))]
     taken = refused = 0
     for _ in range(count):
-        data = mutate(rng.choice(sources), rng)
+        data = mutate_bytes(rng.choice(sources), rng)
         try:
             cubin = read(data)
             _ = cubin.not_understood, cubin.target_name, cubin.constant_bank(3)

@@ -164,6 +164,21 @@ def test_no_form_is_an_error(text: str) -> None:
         encode_one(parse_instruction(text), target("sm_90a"))
 
 
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("IMAD.WIDE.U33 R2, R7, 0x2, R2", "'IMAD.WIDE.U32 R2, R7, 0x2, R2'"),
+        ("FADD R1, R2, R3, R4", "'FADD R1, R2, R3'"),
+        ("@!P3 ISETP.GT P0, PT, R1, R2, PT", "'@!P3 ISETP.GT.AND P0, PT, R1, R2, PT'"),
+        ("IADD R1, R2, R3", "IADD3"),
+    ],
+)
+def test_errors_name_the_nearest_spellings(text: str, near: str) -> None:
+    with pytest.raises(SassError) as caught:
+        encode_one(parse_instruction(text), target("sm_90a"))
+    assert near in str(caught.value)
+
+
 def test_aliases_read_both_ways() -> None:
     t = target("sm_90a")
     plain = encode_one(parse_instruction("IMAD R1, R2, 0x4, RZ"), t)
