@@ -302,8 +302,8 @@ class Machine:
             return
         lowest = np.bitwise_count((masks & (~masks + np.uint32(1))) - np.uint32(1))
         party = self.party if self.party is not None else np.zeros((self.warps, 32), np.int64)
-        rows = mixed.any(axis=1, keepdims=True)
-        party = np.where(released, np.where(rows, lowest, 0), party)
+        apart = mixed.any(axis=1, keepdims=True) | ((pack(self.live()) & ~masks) != 0)
+        party = np.where(released, np.where(apart, lowest + 1, 0), party)
         self.party = party if party.any() else None
 
     def gather(self, released: Array) -> None:

@@ -78,7 +78,7 @@ def emit_converge(e: Emitter, op: Op) -> None:
         if divergent and saved is None:
             e.ins("WARPSYNC", ("ALL",), [])
     elif saved is None:
-        e.ins("WARPSYNC", (), [e.reg(mask)])
+        e.ins("WARPSYNC", op.mods, [e.reg(mask)])
     op.guard = saved
 
 

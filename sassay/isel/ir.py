@@ -107,6 +107,8 @@ class Graph:
     def __init__(self, name: str) -> None:
         self.name = name
         self.blocks: list[Block] = []
+        self.exclusive: list[tuple[Block, Block, Block]] = []
+        """Warp-wide operations that threads with different masks may reach together: the blocks before, of and after each."""
         self._uid = 0
         self._leaves: dict[tuple[object, ...], Value] = {}
         self._labels: dict[str, int] = {}

@@ -113,13 +113,11 @@ CARRY = "carry flag"
 
 
 def carry_chain(lo: Lowering, x: Value, y: Value, subtract: bool, carry_in: Value | None, out: bool) -> Value:
-    """x + y + carry or x - y - borrow of 32 or 64 bits; the new carry goes to the flag when `out`. The hardware's carry of a difference
-    means 'no borrow'."""
+    """x + y + carry or x + ~y + carry of 32 or 64 bits; the new carry goes to the flag when `out`. After a difference the flag means 'no borrow',
+    and an addition that reads it then adds that, as ptxas's code does."""
     b = lo.b
     words: list[Value] = []
     carry = carry_in
-    if carry is not None and subtract:
-        carry = b.pnot(carry)
     for i in range(x.width):
         args = [b.part(x, i), b.part(y, i)] + ([carry] if carry is not None else [])
         mods = ["", ("~" if carry is not None else "-") if subtract else ""] + ([""] if carry is not None else [])
@@ -127,7 +125,7 @@ def carry_chain(lo: Lowering, x: Value, y: Value, subtract: bool, carry_in: Valu
         words.append(word)
     assert carry is not None
     if out:
-        lo.write(CARRY, b.pnot(carry) if subtract else carry)
+        lo.write(CARRY, carry)
     return b.pack(*words)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sassay.isel.build import Lowering, rule
 from sassay.isel.ir import Value
 from sassay.ptx import ast as ptx
@@ -20,6 +23,28 @@ def member_mask(lo: Lowering, s: ptx.Instruction) -> Value:
     mask = lo.src(s.operands[-1], "b32")
     converge(lo, mask)
     return mask
+
+
+@contextmanager
+def by_group(lo: Lowering, s: ptx.Instruction) -> Iterator[None]:
+    """Round an operation on all threads that run together: where masks may differ between them, one group after the other (in a block of its
+    own, between BSSY and BSYNC with WARPSYNC.EXCLUSIVE), as ptxas has it."""
+    b = lo.b
+    mask = lo.src(s.operands[-1], "b32")
+    if mask.const is not None or mask.op.name == "param":
+        converge(lo, mask)
+        yield
+        return
+    if b.guard is not None:
+        raise lo.unsupported("guarded, with a mask that threads may differ in")
+    before, inside, after = b.block, b.new_block("group"), b.new_block("together")
+    lo.graph.exclusive.append((before, inside, after))
+    b.jump(inside)
+    lo.start(inside)
+    b.effect("converge", [mask], (), "order", mods=("EXCLUSIVE",))
+    yield
+    b.jump(after)
+    lo.start(after)
 
 
 @rule("bar", "barrier")
@@ -80,10 +105,16 @@ def lower_shfl(lo: Lowering, s: ptx.Instruction) -> None:
 
 @rule("vote")
 def lower_vote(lo: Lowering, s: ptx.Instruction) -> None:
+    if "sync" in s.modifiers:
+        with by_group(lo, s):
+            vote(lo, s)
+    else:
+        vote(lo, s)
+
+
+def vote(lo: Lowering, s: ptx.Instruction) -> None:
     b = lo.b
     mode = next(m for m in s.modifiers if m in ("all", "any", "uni", "ballot"))
-    if "sync" in s.modifiers:
-        member_mask(lo, s)
     p = lo.src(s.operands[1], "pred")
     if mode == "ballot":
         op = b.effect("VOTE", [p], (1, 0), "warp", mods=("ANY",), tied=[lo.old(s.operands[0], 1), b.true()])
@@ -108,8 +139,12 @@ def lower_activemask(lo: Lowering, s: ptx.Instruction) -> None:
 
 @rule("match")
 def lower_match(lo: Lowering, s: ptx.Instruction) -> None:
+    with by_group(lo, s):
+        match(lo, s)
+
+
+def match(lo: Lowering, s: ptx.Instruction) -> None:
     b = lo.b
-    member_mask(lo, s)
     type_ = s.modifiers[-1]
     x = lo.src(s.operands[1], type_)
     wide = ("U64",) if x.width == 2 else ()
@@ -127,10 +162,16 @@ def lower_match(lo: Lowering, s: ptx.Instruction) -> None:
 @rule("redux")
 def lower_redux(lo: Lowering, s: ptx.Instruction) -> None:
     b = lo.b
-    kind, type_ = s.modifiers[1], s.modifiers[-1]
+    type_ = s.modifiers[-1]
     if b.guard is not None or (type_ == "f32" and not lo.target.has("credux")):
         raise lo.unsupported()
-    member_mask(lo, s)
+    with by_group(lo, s):
+        redux(lo, s)
+
+
+def redux(lo: Lowering, s: ptx.Instruction) -> None:
+    b = lo.b
+    kind, type_ = s.modifiers[1], s.modifiers[-1]
     x = lo.src(s.operands[1], "b32")
     name = {"add": "SUM"}.get(kind, kind.upper())
     if type_ == "f32":
@@ -148,11 +189,10 @@ def lower_redux(lo: Lowering, s: ptx.Instruction) -> None:
 
 @rule("elect")
 def lower_elect(lo: Lowering, s: ptx.Instruction) -> None:
-    b = lo.b
-    member_mask(lo, s)
     target = s.operands[0]
     first, second = (target.first, target.second) if isinstance(target, ptx.PairOperand) else (None, target)
-    op = b.effect("ELECT", [b.true()], (0, 1), "warp")
+    with by_group(lo, s):
+        op = lo.b.effect("ELECT", [lo.b.true()], (0, 1), "warp")
     lo.dst(second, op.results[0])
     if first is not None and not isinstance(first, ptx.SinkOperand):
         lo.dst(first, op.results[1])

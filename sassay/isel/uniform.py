@@ -132,7 +132,7 @@ def meetings(graph: Graph, divergence: Divergence, converted: Collection[Block] 
         join = joins[b]
         if b in divergence.branches and b not in converted and join is not None and not is_stub(join):
             by_join.setdefault(join, []).append(b)
-    out: list[Meeting] = []
+    out = [Meeting(before, after, {inside}) for before, inside, after in graph.exclusive]
     for join, branches in by_join.items():
         start = branches[0]
         for b in branches[1:]:
