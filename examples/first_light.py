@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE / "kernels")]
 
 import numpy as np  # noqa: E402
-from launches import LAUNCHES, ptx  # noqa: E402
+from first_launches import LAUNCHES, ptx  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 

@@ -80,6 +80,16 @@ class AllocationError(SassayError):
     code = "E700"
 
 
+class DeviceError(SassayError):
+    """A GPU that cannot be had, or a call of its driver that failed; `name` is the driver's name of the error."""
+
+    code = "E800"
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
 class ErrorList(SassayError):
     """Several errors found in one run, in order of their place."""
 

@@ -64,6 +64,8 @@ class Machine:
         self.thread_edges = [0] * (len(program.instructions) + 1)
         self.warp_edges = [0] * (len(program.instructions) + 1)
         self.issued = 0
+        self.now: Callable[[], Array] = lambda: np.array([[self.issued]], np.int64)
+        """What the clock registers show: instructions issued so far; in timing mode each warp's cycles."""
         self.max_steps = 0
         self.new_batch: list[Callable[[], None]] = []
         """Called when a batch starts (the sanitizer's shadow state)."""

@@ -67,6 +67,7 @@ class Timing:
         self.findings: list[Finding] = []
         self.seen: set[tuple[int, int]] = set()
         machine.new_batch.append(self.new_batch)
+        machine.now = lambda: self.clock
 
     def new_batch(self) -> None:
         """Nothing is on its way."""

@@ -66,8 +66,8 @@ def special(machine: Machine, name: str, width: int) -> Slot | Fetch:
     if name == "SRZ":
         return [np.zeros((1, 1), dtype_of(width))], 0
     if name.startswith("SR_CLOCK") or name.startswith("SR_GLOBALTIMER"):
-        high = name.endswith("HI")
-        return lambda: np.array([[machine.issued >> 32 if high else machine.issued]], dtype_of(width))
+        shift = 32 if name.endswith("HI") else 0
+        return lambda: (machine.now() >> shift).astype(dtype_of(width))
     slot = machine.special.get(name)
     if slot is None:
         raise EmulationError(f"special register {name} is not known to the emulator")

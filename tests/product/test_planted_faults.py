@@ -1,6 +1,6 @@
 """Faults planted in our own cubins must be refused by the hazard checker or by the prover.
 
-`python tests/product/test_planted_faults.py [--all]` prints the figures.
+`python tests/product/test_planted_faults.py [--all] [--chip sm_100a]` prints the figures.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MOST_SECONDS = 0.5
 """Kernels whose own proof takes longer are left out: each fault needs a proof."""
 
 
-def campaign(names: list[str], count: int, seed: int) -> list[faults.Fault]:
+def campaign(names: list[str], count: int, seed: int, chip: str = CHIP) -> list[faults.Fault]:
     """`count` faults, kinds and kernels in turn, in kernels that are free of hazards and proved before."""
     rng = np.random.default_rng(seed)
     subjects = []
     for name in names:
         text = specs.SPECS[name].ptx
         try:
-            result = sassay.compile(text, CHIP)
+            result = sassay.compile(text, chip)
         except SassayError:
             continue
         module = parse(text, name)
@@ -80,11 +80,13 @@ def test_a_sample_of_planted_faults_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_planted_faults_are_refused() -> None:
-    done = campaign(list(specs.SPECS), 200, seed=12)
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a", "sm_120a"])
+def test_planted_faults_are_refused(chip: str) -> None:
+    done = campaign(list(specs.SPECS), 200, seed=12, chip=chip)
     assert refused(done) >= 0.95, table(done)
 
 
 if __name__ == "__main__":
     everything = "--all" in sys.argv
-    print(table(campaign(list(specs.SPECS) if everything else list(QUICK), 200 if everything else 30, seed=12)))
+    where = sys.argv[sys.argv.index("--chip") + 1] if "--chip" in sys.argv else CHIP
+    print(table(campaign(list(specs.SPECS) if everything else list(QUICK), 200 if everything else 30, 12, where)))
