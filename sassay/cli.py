@@ -295,6 +295,44 @@ def _argument(text: str) -> Any:
 
 
 @cli.command()
+@click.argument("suites", nargs=-1)
+@click.option("--chip", help="Chip to make kernels for; by default the device's own.")
+@click.option("--device", default="0", show_default=True, help="A GPU's number, or emulator:timing to measure the model itself.")
+@click.option("-o", "--output", help="Write the results here as JSON.")
+@click.option("--plot", metavar="FILE", help="Draw the results (needs matplotlib).")
+@click.option("--rows", is_flag=True, help="Print measured distances as rows for the timing tables.")
+@click.option("--list", "wants_list", is_flag=True, help="Print the suites' names.")
+def bench(
+    suites: tuple[str, ...], chip: str | None, device: str, output: str | None, plot: str | None, rows: bool, wants_list: bool
+) -> None:  # fmt: skip
+    """Measure a chip: least safe distances, chains, scoreboard latencies, throughput. SUITES: which (all of them by default)."""
+    from pathlib import Path
+
+    from sassay.bench import suites as made
+    from sassay.isa.target import target
+    from sassay.runtime import open_device
+
+    if wants_list:
+        for name, suite in made.SUITES.items():
+            click.echo(f"{name:12} {(suite.__doc__ or '').splitlines()[0]}")
+        return
+    unknown = [name for name in suites if name not in made.SUITES]
+    if unknown:
+        raise click.BadParameter(f"no suite '{unknown[0]}'; there are {', '.join(made.SUITES)}", param_hint="SUITES")
+    place = open_device(int(device) if device.isdigit() else device)
+    name = chip or place.chip
+    if not name:
+        raise click.UsageError("the emulator has no chip of its own: name one with --chip")
+    results = made.run(place, target(name), suites or made.SUITES)
+    if output:
+        write_output(output, (json.dumps(results, indent=1) + "\n").encode())
+    if plot:
+        made.plot(results, Path(plot))
+    for line in made.table_rows(results) if rows else made.lines(results):
+        click.echo(line)
+
+
+@cli.command()
 @click.argument("file")
 @click.option("--kernel", help="Only this kernel.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as a JSON list.")

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "bench": {"runtime", "sass", "cubin", "isa"},
     "pipeline": {"isel", "sched", "regalloc", "cubin", "sass", "ptx", "isa"},
     "sassay": {"pipeline", "cubin", "verify", "emu", "runtime", "ptx", "isa"},
-    "cli": {"sassay", "pipeline", "cubin", "sass", "isa"},
+    "cli": {"sassay", "pipeline", "cubin", "sass", "isa", "runtime", "bench"},
     "ptxas_options": set(),
     "ptxas_cli": {"sassay", "pipeline", "ptxas_options", "ptx", "verify", "isa"},
 }

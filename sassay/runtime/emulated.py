@@ -11,6 +11,7 @@ from sassay.cubin import Kernel
 from sassay.emu import emulate
 from sassay.errors import DeviceError
 from sassay.isa.target import target
+from sassay.isa.timing.model import TimingModel
 from sassay.runtime.interface import Array, Attributes, Buffer, Device, Dim, Function, Module, scalar
 
 MOST_THREADS = 1024
@@ -36,7 +37,7 @@ class EmulatedBuffer(Buffer):
 class EmulatedFunction(Function):
     """A kernel run by the emulator. `findings` are the last launch's."""
 
-    def __init__(self, kernel: Kernel, data: bytes, timing: bool, reserved: int) -> None:
+    def __init__(self, kernel: Kernel, data: bytes, timing: TimingModel | bool, reserved: int) -> None:
         super().__init__(kernel.name, kernel.params)
         self._kernel, self._data, self._timing, self._reserved = kernel, data, timing, reserved
         self.findings: list[Any] = []
@@ -73,7 +74,7 @@ class EmulatedFunction(Function):
 class EmulatedModule(Module):
     """A cubin in the emulator."""
 
-    def __init__(self, data: bytes, timing: bool) -> None:
+    def __init__(self, data: bytes, timing: TimingModel | bool) -> None:
         super().__init__(data)
         self._data, self._timing = data, timing
 
@@ -82,9 +83,9 @@ class EmulatedModule(Module):
 
 
 class Emulator(Device):
-    """Runs cubins of every chip that has tables. With `timing` control codes count as they do on silicon."""
+    """Runs cubins of every chip that has tables. With `timing` (True, or the tables to use) control codes count as they do on silicon."""
 
-    def __init__(self, timing: bool = False) -> None:
+    def __init__(self, timing: TimingModel | bool = False) -> None:
         self.name, self.chip, self.timing = "emulator", "", timing
 
     def load(self, data: bytes) -> Module:
@@ -94,4 +95,4 @@ class Emulator(Device):
         return EmulatedBuffer(values)
 
     def facts(self) -> dict[str, Any]:
-        return {"name": self.name, "chip": self.chip, "driver": "", "timing": self.timing}
+        return {"name": self.name, "chip": self.chip, "driver": "", "timing": bool(self.timing)}
