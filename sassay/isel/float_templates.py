@@ -130,6 +130,17 @@ def flush(b: Builder, x: Value) -> Value:
     return fadd(b, x, b.const(0x80000000), "FTZ")
 
 
+def directed32(lo: Lowering, opcode: str, x: Value, y: Value, mode: str, ftz: bool) -> Value:
+    """x / y, or the root of x, rounded by `mode` (RZ, RM, RP), through the f64 result rounded to nearest. An inexact quotient or root of 24-bit
+    fractions differs from every 24-bit number by more than 2**-50 of itself, so the first rounding leaves it on its side of them all."""
+    b = lo.b
+    if ftz:
+        x, y = flush(b, x), flush(b, y)
+    wide = divide64(lo, to64(b, x), to64(b, y)) if opcode != "sqrt" else sqrt64(lo, to64(b, x))
+    v = lo.b.op("F2F", [wide], 1, mods=("F32", "F64", mode))
+    return flush(lo.b, v) if ftz else v
+
+
 def divide32(lo: Lowering, x: Value, y: Value, ftz: bool) -> Value:
     """x / y, to nearest even. FCHK says where the refinement of the estimate may fail."""
     b = lo.b

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sassay.isel import float_templates as ft
 from sassay.isel.build import Lowering, rule
 from sassay.isel.float_templates import fcmp
 from sassay.isel.ir import Value
@@ -268,7 +269,11 @@ def float_to_float(lo: Lowering, s: ptx.Instruction, x: Value, to: str, of: str)
         if of == "f16":
             w, suffix = half_operand(x, True)
             x = b.shr(w, b.const(16), False) if suffix == ".H1_H1" else w
+        if ftz and of == "f32":
+            x = ft.flush(b, x)
         v = b.op("F2F", [x], 2 if to == "f64" else 1, mods=(to.upper(), of.upper(), *mode))
+        if ftz and to == "f32":
+            v = ft.flush(b, v)
         if sat:
             raise lo.unsupported("saturation")
         return v

@@ -230,9 +230,14 @@ def lower_float_div(lo: Lowering, s: ptx.Instruction) -> None:
     elif "rn" in s.modifiers:
         v = ft.divide32(lo, x, y, ftz)
     else:
-        raise lo.unsupported("rounding mode")
+        v = ft.directed32(lo, "div", x, y, directed(s), ftz)
     lo.b.guard = guard
     lo.dst(s.operands[0], v)
+
+
+def directed(s: ptx.Instruction) -> str:
+    """The rounding mode other than to nearest that an instruction names, as SASS spells it."""
+    return next(m.upper() for m in s.modifiers if m in ("rz", "rm", "rp"))
 
 
 @rule("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
@@ -260,6 +265,10 @@ def lower_transcendental(lo: Lowering, s: ptx.Instruction) -> None:
             v = ft.divide32(lo, b.const(0x3F800000), x, ftz)
         elif "rn" in s.modifiers and s.opcode == "sqrt":
             v = ft.sqrt32(lo, x, ftz)
+        elif s.opcode == "rcp":
+            v = ft.directed32(lo, "div", b.const(0x3F800000), x, directed(s), ftz)
+        elif s.opcode == "sqrt":
+            v = ft.directed32(lo, "sqrt", x, x, directed(s), ftz)
         else:
             raise lo.unsupported()
     elif s.opcode in ("ex2", "tanh"):

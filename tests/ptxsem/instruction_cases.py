@@ -137,6 +137,22 @@ def carries() -> list[Case]:
         *make("{.reg .u32 %x; add.cc.u32 %x, %a, %b; addc.u32 %d, 0, 0;}", "b32", "b32 b32", rows, lambda a, b: a + b >> 32, "add.cc: carry-out"),
         *make("{.reg .u32 %x; sub.cc.u32 %x, %a, %b; subc.u32 %d, 0, 0;}", "b32", "b32 b32", rows, lambda a, b: -(a < b), "sub.cc: borrow"),
         *make(
+            "{.reg .u32 %x; sub.cc.u32 %x, %a, %b; addc.u32 %d, 0, 0;}",
+            "b32",
+            "b32 b32",
+            rows,
+            lambda a, b: int(a >= b),
+            "the flag after sub.cc is the carry of a + ~b + 1, as ptxas's code has it",
+        ),
+        *make(
+            "{.reg .u32 %x; add.cc.u32 %x, %a, %b; subc.u32 %d, 0, 0;}",
+            "b32",
+            "b32 b32",
+            rows,
+            lambda a, b: (a + b >> 32) - 1,
+            "subc takes away what the carry lacks of 1, as in ptxas's code",
+        ),
+        *make(
             "{.reg .u32 %x; mad.lo.cc.u32 %x, %a, %b, %b; madc.hi.u32 %d, %a, %b, 0;}",
             "b32",
             "b32 b32",
@@ -726,7 +742,7 @@ VENDOR_DEVIATES = {
 """Text and position operand of cases where the code of ptxas 13.5 does not do what the ISA says: 64-bit field instructions, which it expands, do
 not take positions and lengths modulo 256."""
 
-OWN_REFUSES = {f"{op}.{mode}.{t}" for op in ("div", "rcp", "sqrt") for mode in ("rz", "rm", "rp") for t in ("f32", "f64")}
+OWN_REFUSES = {f"{op}.{mode}.{t}" for op in ("div", "rcp", "sqrt") for mode in ("rz", "rm", "rp") for t in ("f64",)}
 """Instructions that our selection refuses by name."""
 
 
