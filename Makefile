@@ -29,6 +29,10 @@ lint: setup
 bench: setup
 	$(BIN)/python benchmarks/run_all.py
 
+gpu: setup
+	$(BIN)/pip install -q -e '.[gpu]' || true  # a machine without network has its own cuda-python
+	$(BIN)/python benchmarks/gpu.py $(GPU)
+
 tables: setup
 	$(BIN)/python -m sassay.isa.probe $(CHIP)
 

@@ -103,7 +103,7 @@ def main() -> int:
             "corpus": [options.chip, "--step", "8", "--seconds", "300"], "parser": texts, "round_trip": [options.chip, *cubins],
         }  # fmt: skip
         for path in sorted(HERE.glob("*.py")):
-            if path.stem in ("run_all", "compare") or (options.only and path.stem not in options.only):
+            if path.stem in ("run_all", "compare", "results", "gpu") or (options.only and path.stem not in options.only):
                 continue
             lacking = NEEDS.get(path.stem, lambda: "")()
             if lacking:
