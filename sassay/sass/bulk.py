@@ -36,7 +36,7 @@ class Rows:
     def raw(self, f: Field) -> U64:
         return raw_array(f, self.low, self.high)
 
-    def values(self, i: int) -> I64:
+    def values(self, i: int) -> I64 | U64:
         """Field `i` of the form as the model has it, for every row."""
         f = self.shape.form.fields[i]
         values = value_array(f, self.raw(f))
@@ -171,7 +171,9 @@ def raw_array(f: Field, low: U64, high: U64) -> U64:
     return np.asarray(total, dtype=np.uint64)
 
 
-def value_array(f: Field, raw: U64) -> I64:
+def value_array(f: Field, raw: U64) -> I64 | U64:
+    if f.plain and len(f.bits) == 64:
+        return raw
     values = raw.astype(np.int64)
     if f.kind in FLOATS:
         return values
