@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHIP ?= sm_90a
 
-.PHONY: setup run test test-all lint bench tables timing gpu clean
+.PHONY: setup run test test-all lint bench tables timing gpu docs clean
 
 $(BIN)/.ready: pyproject.toml
 	$(PY) -m venv $(VENV)
@@ -32,6 +32,10 @@ bench: setup
 gpu: setup
 	$(BIN)/pip install -q -e '.[gpu]' || true  # a machine without network has its own cuda-python
 	$(BIN)/python benchmarks/gpu.py $(GPU)
+
+docs: setup
+	$(BIN)/pip install -q -e '.[docs]'
+	$(BIN)/mkdocs build --strict
 
 tables: setup
 	$(BIN)/python -m sassay.isa.probe $(CHIP)

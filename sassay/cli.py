@@ -381,6 +381,17 @@ def prove(ptx: str, file: str, kernel: str | None, seconds: float, accept_sample
         raise SystemExit(2)
 
 
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes sassay's commands in a shell: eval "$(sassay completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(cli, {}, "sassay", "_SASSAY_COMPLETE").source())
+
+
 def main() -> None:
     """Entry point: our own errors and missing files print one line each and exit 1."""
     try:

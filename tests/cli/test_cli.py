@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support import kernels, oracle
 
 
@@ -104,3 +105,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(OSError, match="no"):
         cli.write_output(str(target), b"new")
     assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+
+
+def test_completion_scripts_name_the_command() -> None:
+    from sassay.cli import cli
+
+    for shell in ("bash", "zsh", "fish"):
+        done = CliRunner().invoke(cli, ["completion", shell])
+        assert done.exit_code == 0 and "sassay" in done.output and "_SASSAY_COMPLETE" in done.output
