@@ -128,8 +128,8 @@ def page(results: list[Result], faults: list[str], chips: list[str], options: ar
     ]  # fmt: skip
     if faults:
         lines += [
-            "", "## Planted faults", "", f"{options.faults} a chip, in turn by kind and kernel, in {', '.join(planted.QUICK)}. Over all kernels that prove "
-            "within half a second: `python tests/product/test_planted_faults.py --all --chip CHIP` (long).", *faults,
+            "", "## Planted faults", "", f"{options.faults} a chip, in turn by kind and kernel, in {', '.join(planted.QUICK)}. "
+            "Over all kernels that prove within half a second: `python tests/product/test_planted_faults.py --all --chip CHIP` (long).", *faults,
         ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
