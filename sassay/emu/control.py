@@ -275,7 +275,10 @@ def _bar(m: Machine, instr: Instruction, op: BarrierOp) -> Transfer:
     words = set(op.modifiers)
     if not words & {"SYNC", "ARV", "RED"}:
         raise EmulationError(f"no way to run {instr.mnemonic}")
-    numbers = [value_of(m, o) for o in instr.operands if isinstance(o, Imm) or (isinstance(o, Reg) and o.file in (File.R, File.UR))]
+    named = [o for o in instr.operands if isinstance(o, Imm) or (isinstance(o, Reg) and o.file in (File.R, File.UR))]
+    numbers = [value_of(m, o) for o in named]
+    # number in bits 0 to 3; a count beside a number in registers stands in bits 16 and up (ptxas 13.5 packs both into one register)
+    shift = np.uint32(16 if len(named) > 1 and all(isinstance(o, Reg) for o in named) else 0)
     flags = [o for o in instr.operands if isinstance(o, Reg) and o.file in (File.P, File.UP)]
     vote = (guard_of(m, flags[0]) or (lambda: np.ones((1, 1), np.bool_))) if flags and "RED" in words else None
     kind = next((w for w in ("POPC", "AND", "OR") if w in words), "")
@@ -284,14 +287,14 @@ def _bar(m: Machine, instr: Instruction, op: BarrierOp) -> Transfer:
 
     def meet() -> bool:
         mask = m.mask if guard is None else m.mask & guard()
-        number = numbers[0]()
+        number = numbers[0]() & np.uint32(0xF)
         if waits and vote is None and guard is None and m.free and len(numbers) == 1 and number.size == 1 and not m.arrived:
             everyone = np.ones(m.warps, np.bool_)
             for hook in m.barrier_passed:
                 hook(everyone, everyone)
             return m.go(m.pc + 1)
         m.park(m.pc + 1)
-        _arrive(m, mask, spread(m, number), spread(m, numbers[1]()) if len(numbers) > 1 else None, vote, kind, waits)
+        _arrive(m, mask, spread(m, number), spread(m, numbers[1]() >> shift) if len(numbers) > 1 else None, vote, kind, waits)
         m.release_barriers()
         return True
 
