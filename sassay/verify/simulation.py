@@ -92,7 +92,7 @@ class Simulation:
             ptx, sass = self._execute(cut)
             while self._learn(ptx, sass):
                 ptx, sass = self._execute(cut)
-            self._merge_accesses(ptx, sass)
+            self._merge(ptx, sass)
             obligations += self._effects(cut, ptx, sass)
             for target in sorted(set(ptx.exits) | set(self._back(sass))):
                 pair = self._arrival(target, ptx, sass)
@@ -115,19 +115,42 @@ class Simulation:
         self.lemmas += found
         return bool(found)
 
-    def _merge_accesses(self, ptx: Region, sass: Region) -> None:
-        """Pair the SASS side's accesses with PTX ones of the same effect, in order, so that histories of them become the same terms."""
+    def _merge(self, ptx: Region, sass: Region) -> None:
+        """Pair the SASS side's accesses and warp exchanges with PTX ones of the same effect, so that what follows of them become the same terms.
+
+        In the order in which the terms were made, so that the arguments of each are settled before it. What an exchange gives depends on all
+        lanes' arguments: a SASS exchange without a PTX partner gives something of its own."""
         self._merged = {}
         free: dict[tuple[str, int, str, int], list[Logged]] = {}
         for item in ptx.memory.log:
             free.setdefault((item.space, item.segment, item.access.kind, item.access.size), []).append(item)
-        for item in sass.memory.log:
-            candidates = free.get((item.space, item.segment, item.access.kind, item.access.size), [])
-            for position, candidate in enumerate(candidates[:MAX_CANDIDATES]):
-                if self._same_access(candidate.access, item.access):
-                    self._merged[item.event] = candidate.event
-                    del candidates[position]
-                    break
+        partners = _exchanges(ptx)
+        steps: list[tuple[int, Logged | Term]] = [(item.event.ident, item) for item in sass.memory.log]
+        steps += [(t.ident, t) for t in _exchanges(sass)]
+        for _, step in sorted(steps, key=lambda s: s[0]):
+            if isinstance(step, Logged):
+                self._pair_access(step, free.get((step.space, step.segment, step.access.kind, step.access.size), []))
+            else:
+                partner = next((t for t in partners if self._same_exchange(t, step)), None)
+                self._merged[step] = self.terms.var(f"unpaired {step.op}.{step.ident}", step.width) if partner is None else partner
+
+    def _pair_access(self, item: Logged, candidates: list[Logged]) -> None:
+        for position, candidate in enumerate(candidates[:MAX_CANDIDATES]):
+            if self._same_access(candidate.access, item.access):
+                self._merged[item.event] = candidate.event
+                del candidates[position]
+                break
+
+    def _same_exchange(self, a: Term, b: Term) -> bool:
+        """Whether two results are of the same operation, with the same lanes taking part, each of which gives the same. The first argument says
+        whether the lane takes part; the others count only where it does."""
+        if a is b:
+            return True
+        if a.op != b.op or a.data != b.data or len(a.args) != len(b.args):
+            return False
+        if self.equal(a.args[0], b.args[0], self.terms.const(1, 1)).status != "equal":
+            return False
+        return all(self.equal(x, y, a.args[0]).status == "equal" for x, y in zip(a.args[1:], b.args[1:], strict=True))
 
     def _same_access(self, a: Access, b: Access) -> bool:
         """Whether two accesses happen under the same condition and then do the same."""
@@ -137,7 +160,7 @@ class Simulation:
         return all(self.equal(x, y, a.guard).status == "equal" for x, y in pairs)
 
     def _translate(self, term: Term) -> Term:
-        """A term of the SASS side with its accesses replaced by the PTX ones they were paired with."""
+        """A term of the SASS side with its accesses and exchanges replaced by the PTX ones they were paired with."""
         return rewrite(self.terms, term, self._merged) if self._merged else term
 
     def _back(self, sass: Region) -> dict[str, Exit]:
@@ -276,6 +299,13 @@ def _terms_of(region: Region) -> list[Term]:
     for item in region.memory.log:
         found.update(dict.fromkeys((item.access.guard, item.access.address, *item.access.values)))
     return list(found)
+
+
+def _exchanges(region: Region) -> list[Term]:
+    """Results of warp exchanges that a region's result depends on, in the order in which they were made."""
+    roots = [*_terms_of(region), *(t for _, guard, operands in region.trace.events for t in (guard, *operands))]
+    roots += [region.memory.token(space) for space in ("global", "shared", "generic", "local")]
+    return sorted((t for t in postorder(tuple(roots)) if t.op.startswith("fn:exchange.")), key=lambda t: t.ident)
 
 
 def is_history(term: Term) -> bool:

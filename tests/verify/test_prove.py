@@ -169,3 +169,19 @@ def test_float_rewrites_hold_on_random_bits(format_: str) -> None:
     for name, (term, want) in built.items():
         got = evaluate_arrays((term,), samples)[term]
         assert np.array_equal(np.broadcast_to(got, want.shape), want), name
+
+
+@pytest.mark.parametrize(
+    ("chip", "old", "new"),
+    [("sm_120a", "LEA R0, R4, R0, 0x2", "LEA R0, R4, R0, 0x6"), ("sm_90a", "ISETP.GT.U32.AND P2, PT, R4, 0x1f", "ISETP.GT.U32.AND P2, PT, R4, 0x17")],
+    ids=["another lane gives something else", "some lanes take no part"],
+)
+def test_what_other_lanes_give_to_an_exchange_counts(chip: str, old: str, new: str) -> None:
+    """Only thread 0 stores what the shuffles brought: the fault shows in no value of its own."""
+    text = specs.SPECS["block_reduce"].ptx
+    made = sassay.compile(text, chip)
+    listing = sassay.disassemble(made.cubin)
+    assert listing.count(old) == 1
+    blocks = made.kernels["block_reduce"].witness["blocks"]
+    assert sassay.prove(text, made.cubin, "block_reduce", blocks=blocks).verdict == "proved"
+    assert sassay.prove(text, sassay.assemble(listing.replace(old, new)), "block_reduce", blocks=blocks).verdict not in ("proved", "conditional")
