@@ -104,11 +104,19 @@ class TermAlgebra:
     def clz(self, a: Term, w: int) -> Term:
         if a.is_const:
             return self.terms.const(w - a.value.bit_length(), w)
+        if w == 64:  # by halves, as hardware counts
+            high, low = (self.clz(self.terms.extract(a, i + 31, i), 32) for i in (32, 0))
+            empty = self.terms.eq(self.terms.extract(a, 63, 32), self.terms.const(0, 32))
+            both = self.terms.add(low, self.terms.const(32, 32))
+            return self.terms.zext(self.terms.ite(empty, both, high), 64)
         return self.terms.opaque("clz", (a,), w)
 
     def popcount(self, a: Term, w: int) -> Term:
         if a.is_const:
             return self.terms.const(a.value.bit_count(), w)
+        if w == 64:
+            high, low = (self.popcount(self.terms.extract(a, i + 31, i), 32) for i in (32, 0))
+            return self.terms.zext(self.terms.add(high, low), 64)
         return self.terms.opaque("popcount", (a,), w)
 
     def reverse(self, a: Term, w: int) -> Term:

@@ -969,7 +969,26 @@ class Terms:
             a = a.args[1]
         if b.op == "ite" and b.args[0] is condition:
             b = b.args[2]
-        return a if a is b else self.make("ite", (condition, a, b), None, a.width)
+        if a is b or (a.is_const and condition.op == "eq" and self._at_zero(condition, b) == a.value):
+            return b
+        return self.make("ite", (condition, a, b), None, a.width)
+
+    def _at_zero(self, condition: Term, b: Term) -> int | None:
+        """The value of `b`, a linear function of the leading zeros of x, where the condition is x == 0; None for anything else. Counting zeros
+        by way of the leading one takes that case apart, and it needs none."""
+        zero, x = condition.args if condition.args[0].is_const else condition.args[::-1]
+        if not zero.is_const or zero.value:
+            return None
+        if b.op == "fn:clz":
+            counted = b.args[0].args[0] if b.args[0].op == "zext" else b.args[0]
+            return b.width if counted is x else None
+        if b.op == "zext" or (b.op == "extract" and b.data == 0) or (b.op == "lin" and len(b.args) == 1):
+            inner = self._at_zero(condition, b.args[0])
+            if inner is None:
+                return None
+            const, factors = cast("tuple[int, tuple[int, ...]]", b.data) if b.op == "lin" else (0, (1,))
+            return (const + factors[0] * inner) & ((1 << b.width) - 1)
+        return None
 
     def constant_part(self, term: Term) -> int:
         """The constant that a bitwise term's normal form is flipped by; 0 for other terms."""
