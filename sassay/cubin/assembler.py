@@ -20,6 +20,7 @@ from sassay.isa.target import Target as Chip
 from sassay.isa.target import target as find_target
 from sassay.sass.codec import encode_one
 from sassay.sass.model import Instruction, Target
+from sassay.sass.paused import collector_paused
 from sassay.sass.text import parse_instruction
 
 _LABEL = re.compile(r"\s*([.A-Za-z_$][\w.$]*):\s*$")
@@ -423,6 +424,7 @@ def _uncomment(text: str) -> str:
     return text
 
 
+@collector_paused()
 def assemble(text: str, file: str = "<sass>", chip: str | None = None) -> bytes:
     """A cubin from its text form, or the raw words of bare code (`.target` and instructions). `chip` names the target where the text does not.
 

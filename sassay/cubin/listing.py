@@ -17,6 +17,7 @@ from sassay.errors import CubinError, SassError
 from sassay.isa.target import Target as Chip
 from sassay.sass.codec import try_decode
 from sassay.sass.model import Instruction, Target
+from sassay.sass.paused import collector_paused
 from sassay.sass.text import format_control, format_instruction
 
 
@@ -300,6 +301,7 @@ def _strings(data: bytes) -> list[str]:
     return out
 
 
+@collector_paused()
 def write(cubin: Cubin, control: str = "bracket") -> Listing:
     """The whole cubin as text."""
     writer = _Writer(cubin, control)

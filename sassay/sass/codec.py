@@ -20,6 +20,7 @@ from sassay.isa.tables.lexer import MARK, lex
 from sassay.isa.target import Target as Chip
 from sassay.sass.matching import Matcher, settle
 from sassay.sass.model import PT, RZ, Const, Control, Imm, ImmKind, Instruction, Mem, Name, Operand, Reg, Target
+from sassay.sass.paused import collector_paused
 from sassay.sass.shapes import CODED_LIMIT, FILES, Opcode, Shape, make_shape, to_field, to_model
 from sassay.sass.text import format_instruction, parse_instruction
 
@@ -33,6 +34,7 @@ TOP_BITS = 7 << 125
 """Bits that nvdisasm ignores and compilers leave zero."""
 
 
+@collector_paused()
 def decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction]:
     """The instructions of a section: bytes, or an array of shape (n, 2) of little-endian 64-bit halves, low first. Instruction i stands at
     byte 16*i; branch targets are byte offsets from the section's start. SassError at the first word that is not legal."""
@@ -42,6 +44,7 @@ def decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction]:
     return batch.instructions()
 
 
+@collector_paused()
 def try_decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instruction | SassError]:
     """As `decode`, with the error in place of each word that is not legal."""
     batch = grouped(words, target)
@@ -51,6 +54,7 @@ def try_decode(words: bytes | npt.NDArray[Any], target: Chip) -> list[Instructio
     return out
 
 
+@collector_paused()
 def disassemble(words: bytes | npt.NDArray[Any], target: Chip) -> list[str | SassError]:
     """The text of each word (no control code, no semicolon), or the error; faster than formatting what `decode` gives."""
     batch = grouped(words, target)
