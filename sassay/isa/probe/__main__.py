@@ -7,6 +7,7 @@ such output of with ptxas ($SASSAY_PTXAS or the one beside nvdisasm); by default
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import subprocess
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--cubins", type=Path, action="append", default=[])
     parser.add_argument("--ptx", type=Path, action="append", default=[])
     options = parser.parse_args()
+    gc.disable()  # the learners keep millions of small objects and make no cycles: walking them doubles the time
     directories = options.ptx or [Path(__file__).parents[3] / "tests" / "kernels"]
     with tempfile.TemporaryDirectory() as scratch:
         found = [c for d in options.cubins for c in sorted(d.rglob("*.cubin"))]
