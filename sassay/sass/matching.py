@@ -139,6 +139,9 @@ def nearest(
                 if case != (0 if general else f.case(raws[f.field])):
                     distance = -1
                     break
+            elif case == 0 and len(f.cases) == 1 << len(form.fields[f.field].bits):
+                distance = -1  # every value is a case of its own
+                break
             else:
                 distance += f.case(form.fields[f.field].raw(word)) != case
         if 0 <= distance < least:
