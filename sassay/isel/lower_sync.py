@@ -253,7 +253,7 @@ def lower_dmma(lo: Lowering, s: ptx.Instruction, shape: str) -> None:
     if shape not in ("m8n8k4",):
         raise lo.unsupported()
     fragments = [fragment(lo, o, "f64") for o in s.operands[1:4]]
-    store_fragment(lo, s.operands[0], lo.b.op("DMMA", fragments, 4, mods=("884",)), 2)
+    store_fragment(lo, s.operands[0], lo.b.op("DMMA", fragments, 4, mods=("8x8x4",)), 2)
 
 
 def fragment(lo: Lowering, operand: ptx.PtxOperand, type_: str = "b32") -> Value:
